@@ -1,0 +1,54 @@
+# Every target first builds .venv/ from requirements.lock; a second call finds it built.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+OUT    ?= out
+
+.PHONY: help setup reproduce test figures bench mutate lint types soak lock clean
+.DEFAULT_GOAL := help
+
+help:  ## list the targets
+	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(STAMP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "attnrates needs Python 3.11 or newer; call make with PYTHON=/path/to/python3.11" >&2; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps --editable .
+	@touch $@
+
+setup: $(STAMP)  ## build .venv/ and stop
+
+reproduce: $(STAMP)  ## the main job: prove, train, check, plot, report (into OUT, default out/)
+	$(BIN)/attnrates reproduce --out $(OUT)
+
+test: $(STAMP)  ## the test suite
+	$(BIN)/python -m pytest -m "not soak"
+
+figures: $(STAMP)  ## the paper's figures as PDF, PNG and CSV
+	$(BIN)/attnrates figures --out $(OUT)/figures
+
+bench: $(STAMP)  ## speed and tightness, as ratios against named baselines
+	$(BIN)/python -m tests.benchmarks
+
+mutate: $(STAMP)  ## corrupt every constant of every theorem; each corruption must be caught
+	$(BIN)/python -m tests.theory.mutate
+
+soak: $(STAMP)  ## the slow tests
+	$(BIN)/python -m pytest -m soak
+
+lint: $(STAMP)  ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+lock: $(STAMP)  ## resolve pyproject.toml anew into requirements.lock
+	$(BIN)/python -m pip install --quiet pip-tools
+	echo "torch==2.13.0" > $(VENV)/pin.txt
+	$(BIN)/pip-compile --quiet --upgrade --extra dev --strip-extras --no-annotate --no-header --no-emit-index-url \
+	  --no-emit-find-links --constraint $(VENV)/pin.txt --output-file requirements.lock pyproject.toml
+	sed -i.bak 's/^\(torch==[0-9.]*\)+cpu/\1/' requirements.lock && rm requirements.lock.bak
+
+clean:  ## remove what the targets made
+	rm -rf $(VENV) $(OUT) .pytest_cache .ruff_cache .mypy_cache
