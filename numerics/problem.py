@@ -36,9 +36,9 @@ class Problem:
     What stands at padding is ignored. Everything is kept as read-only float64, padding as zeros.
 
     Attributes: tokens (n, T, d), queries (n, d), labels (n,), decoder (d,), mask (n, T), scores (n, T) with
-    -inf at padding, optimal (n,), constraint_sequence (N,), constraint_token (N,), score_gaps (N,), the positive
-    g_(i,o_i) - g_(i,tau), and `notes`: remarks on what is allowed but contributes nothing, such as sequences
-    of one token.
+    -inf at padding, optimal (n,), constraint_sequence (N,), constraint_token (N,), score_gaps (N,), the
+    positive g_(i,o_i) - g_(i,tau), and `notes`: remarks on what is allowed but contributes nothing, such as
+    sequences of one token.
 
     Raises InputError, naming the array and the index, for wrong shapes, numbers that are not finite, labels
     other than +-1, tied optimal tokens, sequences without a token, and when there is no sequence.
@@ -227,13 +227,7 @@ class Problem:
         """Write an .npz with the arrays, the format's name and version, and the content hash; atomically."""
         header = {"format": np.array(FORMAT), "version": np.array(VERSION), "hash": np.array(self.hash)}
         with atomic_write(path) as stream:
-            np.savez(
-                stream,
-                format=np.array(FORMAT),
-                version=np.array(VERSION),
-                hash=np.array(self.hash),
-                **self._arrays(),
-            )
+            np.savez(stream, allow_pickle=False, **(header | self._arrays()))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
