@@ -25,15 +25,16 @@ class Problem:
     """A binary classification problem for one self-attention layer with a linear decoder.
 
     Setting of the paper: token matrices X_i in R^(T_i x d), queries z_i, labels y_i = +-1, decoder u. The
-    score of a token is g_(i,tau) = y_i u'x_(i,tau); the optimal token o_i is the one of largest score, which
-    must be unique (assumption (O); ties are decided exactly, not up to rounding). Every other token gives a
-    constraint
+    score of a token is g_(i,tau) = y_i u'x_(i,tau); the optimal token o_i is the one of largest score,
+    which must be unique (assumption (O); ties are decided exactly, not up to rounding). Every other token
+    gives a constraint
 
-        <A_k, W> >= 1,   A_k = (x_(i,o_i) - x_(i,tau)) z_i',   k = (i, tau), ordered by sequence, then token.
+        <A_k, W> >= 1,   A_k = (x_(i,o_i) - x_(i,tau)) z_i',   k = (i, tau), ordered by sequence, then
+        token.
 
-    Arguments may be NumPy or torch arrays or nested lists. `queries=None` takes each sequence's first (valid)
-    token. `mask` (n, T) is true at the tokens of each sequence and false at padding; None means no padding.
-    What stands at padding is ignored. Everything is kept as read-only float64, padding as zeros.
+    Arguments may be NumPy or torch arrays or nested lists. `queries=None` takes each sequence's first
+    (valid) token. `mask` (n, T) is true at the tokens of each sequence and false at padding; None means no
+    padding. What stands at padding is ignored. Everything is kept as read-only float64, padding as zeros.
 
     Attributes: tokens (n, T, d), queries (n, d), labels (n,), decoder (d,), mask (n, T), scores (n, T) with
     -inf at padding, optimal (n,), constraint_sequence (N,), constraint_token (N,), score_gaps (N,), the
@@ -88,9 +89,11 @@ class Problem:
 
         with np.errstate(over="ignore", invalid="ignore"):
             scores = y[:, None] * (x @ u)
-            sizes = np.sqrt(np.einsum("ntd,ntd->nt", x, x))
-            bound = 2 * (d + 2) * np.finfo(float).eps * sizes * np.linalg.norm(u) + d * np.finfo(float).tiny
-            big = float(np.max(sizes)) * float(np.max(np.linalg.norm(z, axis=1)))
+            # Bounds on the norms by the largest entries: they neither underflow nor need a temporary.
+            sizes = np.sqrt(d) * np.maximum(x.max(axis=2), -x.min(axis=2))
+            rounding = 2 * (d + 2) * np.finfo(float).eps * np.sqrt(d) * np.max(np.abs(u))
+            bound = rounding * sizes + d * np.finfo(float).tiny
+            big = float(np.max(sizes)) * np.sqrt(d) * float(np.max(np.abs(z)))
             if not (np.isfinite(scores).all() and np.isfinite(bound).all() and np.isfinite(4 * big * big)):
                 raise InputError(
                     "tokens, queries or decoder are so large that scores or the Gram matrix overflow"

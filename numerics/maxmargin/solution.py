@@ -1,0 +1,73 @@
+"""The max-margin solution as a value, and its distance from the optimality conditions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+if TYPE_CHECKING:
+    from numerics.problem import Problem
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MaxMargin:
+    """M = argmin { ||W||_F : <A_k, W> >= 1 for all k } with its multipliers, as floats: nothing is certified.
+
+    weights (d, d) is M = sum_k dual_k A_k; dual (N,) the multipliers alpha >= 0, whose sum is ||M||^2; norm
+    = ||M||_F; margins (N,) the <A_k, M>; support (N,) the constraints with alpha_k > 0; residual the
+    relative KKT residual of `kkt_residual`; solver says which method made it, problem_hash for which
+    problem.
+    """
+
+    weights: Float[np.ndarray, "d d"]
+    dual: Float[np.ndarray, " N"]
+    norm: float
+    margins: Float[np.ndarray, " N"]
+    support: Bool[np.ndarray, " N"]
+    residual: float
+    solver: str
+    problem_hash: str
+    problem: Problem = field(repr=False)
+
+    @property
+    def margin(self) -> float:
+        """g* = 1/||M||, the largest margin a W of unit norm can have."""
+        return 1.0 / self.norm
+
+    @property
+    def direction(self) -> Float[np.ndarray, "d d"]:
+        """M/||M||."""
+        return self.weights / self.norm
+
+    @classmethod
+    def from_dual(cls, problem: Problem, dual: Float[np.ndarray, " N"], solver: str) -> Self:
+        """Build M = sum_k dual_k A_k and everything that follows from it."""
+        weights = problem.combine(dual)
+        margins = problem.logit_gaps(weights)
+        for array in (weights, margins, dual):
+            array.setflags(write=False)
+        return cls(
+            weights=weights,
+            dual=dual,
+            norm=float(np.linalg.norm(weights)),
+            margins=margins,
+            support=dual > 0,
+            residual=kkt_residual(problem, dual, margins),
+            solver=solver,
+            problem_hash=problem.hash,
+            problem=problem,
+        )
+
+
+def kkt_residual(problem: Problem, dual: Float[np.ndarray, " N"], margins: Float[np.ndarray, " N"]) -> float:
+    """max_k |min(alpha_k ||A_k|| / max_l alpha_l ||A_l||, <A_k, M> - 1)|: zero exactly at the optimum.
+
+    Both arguments are free of units: the margins' target is 1, and the multipliers are compared with the
+    largest once each counts with its constraint's norm. Stationarity, M = sum_k alpha_k A_k, holds by
+    construction.
+    """
+    pull = dual * problem.constraint_norms
+    return float(np.max(np.abs(np.minimum(pull / np.max(np.abs(pull)), margins - 1.0))))
