@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import numpy as np
-    from jaxtyping import Float
+import numpy as np
+from jaxtyping import Float
 
 
 class AttnratesError(Exception):

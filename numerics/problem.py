@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -233,7 +233,7 @@ class Problem:
             np.savez(stream, allow_pickle=False, **(header | self._arrays()))
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
+    def load(cls, path: str | os.PathLike[str]) -> Problem:
         """Read a problem from an .npz, either one written by `save` or a user's own.
 
         A user's own file needs the arrays tokens (n, T, d), labels (n,), decoder (d,) and may have queries
@@ -298,7 +298,7 @@ def read_arrays(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
                 raise InputError(f"{name}: is not an .npz file")
             stream.seek(0)
             with np.load(stream, allow_pickle=False) as data:
-                return {key: data[key] for key in data.files}
+                arrays = {key: data[key] for key in data.files}
     except OSError as error:
         raise InputError(f"{name}: {error.strerror or error}") from None
     except InputError:
@@ -306,6 +306,10 @@ def read_arrays(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     except Exception as error:  # zipfile, zlib and NumPy's header parser raise a dozen types on damaged files
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(f"{name}: cannot be read as an .npz without pickles ({reason})") from None
+    for key, value in arrays.items():
+        if not isinstance(value, np.ndarray):  # NumPy hands over foreign members of the archive as bytes
+            raise InputError(f"{name}: is not an .npz file, its member {key} is no array")
+    return arrays
 
 
 def _floats(name: str, value: Any) -> np.ndarray:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import inspect
 import os
+from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numerics.errors import InputError
 from numerics.problem import Problem
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = ["load", "names", "options"]
 

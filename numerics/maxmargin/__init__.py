@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from numerics.errors import InputError
 from numerics.maxmargin.solution import MaxMargin, kkt_residual
-
-if TYPE_CHECKING:
-    from numerics.problem import Problem
+from numerics.problem import Problem
 
 __all__ = ["MaxMargin", "kkt_residual", "max_margin"]
 

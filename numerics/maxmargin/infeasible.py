@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from jaxtyping import Float
 
-if TYPE_CHECKING:
-    from numerics.problem import Problem
+from numerics.problem import Problem
 
 _SHOWN = 6
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import warnings
 
 import numpy as np
 from jaxtyping import Float
@@ -10,9 +10,7 @@ from jaxtyping import Float
 from numerics.errors import AttnratesError, InfeasibleError
 from numerics.maxmargin.infeasible import describe
 from numerics.maxmargin.solution import MaxMargin
-
-if TYPE_CHECKING:
-    from numerics.problem import Problem
+from numerics.problem import Problem
 
 _PRIMAL_LIMIT = 900  # entries of the d x d variable up to which "cvxpy" takes the primal
 _TOLERANCE = 1e-7  # g*/max ||A_k|| below which the reference calls a problem infeasible
@@ -72,6 +70,12 @@ def _dual(problem: Problem, scale: float) -> tuple[Float[np.ndarray, " N"], floa
     _run(model)
     weights = np.maximum(np.asarray(beta.value), 0.0)
     weights /= weights.sum()
+    margin = float(np.linalg.norm(factor @ weights))
+    if margin > _TOLERANCE:  # far from zero the square is the smooth problem, and gives the better digits
+        alpha = cp.Variable(problem.n_constraints, nonneg=True)
+        _run(cp.Problem(cp.Minimize(cp.sum_squares((factor / margin) @ alpha) / 2 - cp.sum(alpha))))
+        weights = np.maximum(np.asarray(alpha.value), 0.0)
+        weights /= weights.sum()
     return weights, float(np.linalg.norm(factor @ weights))
 
 
@@ -80,7 +84,9 @@ def _run(model: object) -> None:
 
     assert isinstance(model, cp.Problem)
     try:
-        model.solve(solver=cp.CLARABEL)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # "may be inaccurate": the residual says how much
+            model.solve(solver=cp.CLARABEL, tol_gap_abs=1e-12, tol_gap_rel=1e-12, tol_feas=1e-12)
     except cp.SolverError as error:
         raise AttnratesError(f"cvxpy could not solve the max-margin problem: {error}") from None
     known = {cp.OPTIMAL, cp.OPTIMAL_INACCURATE, cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE}

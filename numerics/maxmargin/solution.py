@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-if TYPE_CHECKING:
-    from numerics.problem import Problem
+from numerics.problem import Problem
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -43,7 +41,7 @@ class MaxMargin:
         return self.weights / self.norm
 
     @classmethod
-    def from_dual(cls, problem: Problem, dual: Float[np.ndarray, " N"], solver: str) -> Self:
+    def from_dual(cls, problem: Problem, dual: Float[np.ndarray, " N"], solver: str) -> MaxMargin:
         """Build M = sum_k dual_k A_k and everything that follows from it."""
         weights = problem.combine(dual)
         margins = problem.logit_gaps(weights)
