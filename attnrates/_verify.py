@@ -1,0 +1,16 @@
+"""`attnrates verify`: every theorem through the kernel."""
+
+from __future__ import annotations
+
+from attnrates._console import console, print_json
+from paper_figs.proofs import print_table, prove
+
+
+def verify(*, json: bool, search: bool) -> int:
+    """Prove everything and print the outcome; return 0 when every proof stands, else 1."""
+    proofs = prove(search=search)
+    if json:
+        print_json(proofs)
+    else:
+        print_table(proofs, console())
+    return int(not proofs["ok"])

@@ -1,0 +1,228 @@
+"""The command line: options in, one call into the rooms below, exit code out.
+
+Exit codes: 0 everything holds; 1 a proof fails or a bound is violated; 2 bad input, told in one line on
+stderr; 3 a defect of this program (with its traceback); 130 interrupted. No room is imported before its
+command runs, so that `--help` and `verify` start without torch.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+HOLDS, FAILS, BAD_INPUT, DEFECT, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 3, 130, 141
+
+app = typer.Typer(
+    name="attnrates",
+    help="Machine-checked convergence rates for the implicit bias of self-attention, held against real runs.",
+    epilog="Exit codes: 0 holds, 1 a proof or bound fails, 2 bad input.",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+class Rule(StrEnum):
+    """Step-size rules by their short names."""
+
+    gd = "gd"
+    ngd = "ngd"
+    polyak = "polyak"
+
+
+class Space(StrEnum):
+    """Where the iterate lives."""
+
+    gram = "gram"
+    weight = "weight"
+
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from attnrates import __version__
+
+        typer.echo(f"attnrates {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Machine-checked convergence rates for the implicit bias of self-attention, held against real runs."""
+    del version  # its callback has run
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command(epilog="Example: attnrates verify --json")
+def verify(
+    json: Json = False,
+    search: Annotated[
+        bool, typer.Option("--search", help="Find the certificates anew instead of replaying them.")
+    ] = False,
+) -> int:
+    """Prove every lemma and theorem again, step by step; print the status and the axioms used by each."""
+    from attnrates._verify import verify as command
+
+    return command(json=json, search=search)
+
+
+@app.command(epilog="Example: attnrates train --data gaussian --rule ngd --step 0.1 --steps 1000 --out runs")
+def train(
+    *,
+    data: Annotated[
+        str,
+        typer.Option(
+            help="A data set, such as gaussian, gaussian:n=10,d=100 or digits:3v5, or an .npz file."
+        ),
+    ],
+    rule: Annotated[Rule, typer.Option(help="Step-size rule.")],
+    step: Annotated[
+        float | None,
+        typer.Option(help="Step size (gd, ngd), or the longest step allowed (polyak, optional)."),
+    ] = None,
+    exponent: Annotated[
+        float, typer.Option(help="Let the step size of gd or ngd decay like (t+1)^(-EXPONENT).")
+    ] = 0.0,
+    steps: Annotated[int, typer.Option(min=1, help="Number of steps.")] = 1000,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Train on seeds 0 to K-1.", metavar="K")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Train on this seed only (default 0).")] = None,
+    out: Annotated[Path, typer.Option(help="Folder that receives one folder a run.")],
+    space: Annotated[
+        Space, typer.Option(help="weight: the paper's algorithm on W. gram: the same, on coefficients of W.")
+    ] = Space.weight,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+) -> int:
+    """Train W on a data set and record the run. A run that is already there, finished, is kept."""
+    from attnrates._train import train as command
+
+    return command(
+        data=data,
+        rule=rule.value,
+        step=step,
+        exponent=exponent,
+        steps=steps,
+        seeds=seeds,
+        seed=seed,
+        out=out,
+        space=space.value,
+        device=device,
+    )
+
+
+@app.command(epilog="Example: attnrates check runs --json")
+def check(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A run, or a folder with runs at any depth.")],
+    json: Json = False,
+) -> int:
+    """Hold every run in DIR against every theorem; exit 1 when a bound whose hypotheses hold is violated."""
+    from attnrates._check import check as command
+
+    return command(folder, json=json)
+
+
+@app.command(epilog="Example: attnrates figures --only fixed-decoder --out figures")
+def figures(
+    *,
+    only: Annotated[str | None, typer.Option(metavar="NAME", help="Draw this figure only.")] = None,
+    out: Annotated[
+        Path, typer.Option(help="Folder for PDF, PNG and CSV; the runs go to its subfolder runs.")
+    ],
+    quick: Annotated[bool, typer.Option("--quick", help="Short runs, to try the pipeline.")] = False,
+) -> int:
+    """Draw the figures; the data of each are saved as CSV beside it, and reused when nothing changed."""
+    from attnrates._figures import figures as command
+
+    return command(only=only, out=out, quick=quick)
+
+
+@app.command(epilog="Example: attnrates report --from out --out report.html")
+def report(
+    *,
+    out: Annotated[Path, typer.Option(help="The HTML file to write.")] = Path("report.html"),
+    source: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="DIR",
+            help="Folder with runs and figures. Without it, the standard runs are made anew.",
+        ),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Short runs, where runs have to be made.")] = False,
+) -> int:
+    """Write one self-contained HTML file: theorems, verdicts, figures. Exit 1 if something fails."""
+    from attnrates._report import report as command
+
+    return command(out=out, source=source, quick=quick)
+
+
+@app.command(epilog="Example: attnrates reproduce --out out")
+def reproduce(
+    *,
+    out: Annotated[Path, typer.Option(help="Folder that receives everything.")],
+    quick: Annotated[bool, typer.Option("--quick", help="Short runs, to try the pipeline.")] = False,
+) -> int:
+    """Prove, train, check, plot and report, in order. Interrupted, the same command goes on."""
+    from attnrates._console import console
+    from paper_figs.reproduce import reproduce as pipeline
+
+    return HOLDS if pipeline(out, quick=quick, console=console()) else FAILS
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code; whatever goes wrong is told on stderr."""
+    try:
+        code = app(args=arguments, prog_name="attnrates", standalone_mode=False) or HOLDS
+        sys.stdout.flush()
+    except typer.TyperException as error:
+        return _refuse(error.format_message(), BAD_INPUT)
+    except (KeyboardInterrupt, typer.Abort):
+        code = INTERRUPTED
+    except BrokenPipeError:  # the reader went away, as `head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_CLOSED
+    except MemoryError:
+        return _refuse("not enough memory for this problem", BAD_INPUT)
+    except OSError as error:
+        return _refuse(f"{error.filename or 'file system'}: {error.strerror or error}", BAD_INPUT)
+    except Exception as error:
+        from numerics.errors import AttnratesError
+
+        if isinstance(error, AttnratesError):
+            return _refuse(str(error), BAD_INPUT)
+        traceback.print_exc()
+        return _refuse("this is a defect of attnrates, please report it with the lines above", DEFECT)
+    if code == INTERRUPTED:  # typer turns an interrupt inside a command into this code
+        return _refuse("interrupted; finished runs are kept, the same command goes on from there", code)
+    return int(code)
+
+
+def _refuse(message: str, code: int) -> int:
+    """One printable line on stderr."""
+    line = " ".join(message.split())
+    print("attnrates: " + "".join(c if c.isprintable() else "?" for c in line), file=sys.stderr)
+    return code
+
+
+def main() -> None:
+    """Entry point of the command `attnrates`."""
+    sys.exit(run())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""Figure 1: training W with a fixed decoder, four panels, each with its theorem's bound where claimed."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from paper_figs import experiments, style
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from numerics.run import Run
+    from paper_figs.runs import Setting
+
+NAME = "fixed-decoder"
+
+
+class Panel(NamedTuple):
+    """One quantity against the iteration, and the theorem that bounds it."""
+
+    column: str
+    title: str
+    theorem: str
+    log: bool  # whether the column holds base-10 logarithms
+
+
+PANELS = (
+    Panel("log10_excess_loss", r"training loss, $L(W_t)-L^*$", "loss", True),
+    Panel("weight_norm", r"norm, $\|W_t\|_F$", "norm-growth", False),
+    Panel("log10_attention_gap", r"attention off the optimal token, $\max_i\,1-p_i$", "sparsification", True),
+    Panel("log10_direction_gap", r"direction, $1-\cos(W_t,W_{\mathrm{mm}})$", "global-direction", True),
+)
+
+
+def settings(*, quick: bool = False) -> dict[str, list[Setting]]:
+    """Give the runs shown, by part of the figure: seed 0 of each data set."""
+    return {
+        data.partition(":")[0]: [setting for setting in runs if setting.seed == 0]
+        for data, runs in experiments.standard(quick=quick).items()
+    }
+
+
+def data(runs: Sequence[Run]) -> pd.DataFrame:
+    """Collect what is drawn: a row for each rule and step, with each panel's value and bound (or none)."""
+    frames = []
+    for run in runs:
+        history = run.history
+        frame = pd.DataFrame({"rule": run.rule.name, "step": history["step"]})
+        frame["log10_excess_loss"] = history["log_excess_loss"] / math.log(10)
+        frame["weight_norm"] = history["weight_norm"]
+        frame["log10_attention_gap"] = history["log_attention_gap"] / math.log(10)
+        with np.errstate(divide="ignore"):
+            frame["log10_direction_gap"] = np.log10(history["direction_gap"])
+        for panel in PANELS:
+            frame[f"bound_{panel.column}"] = _bound(run, panel, history["step"].to_numpy())
+        frames.append(frame)
+    return pd.concat(frames, ignore_index=True)
+
+
+def _bound(run: Run, panel: Panel, steps: np.ndarray) -> np.ndarray:
+    """Return the theorem's bound at these steps on the panel's scale; no number where it is not claimed."""
+    raise NotImplementedError
+
+
+def draw(frame: pd.DataFrame) -> Figure:
+    """Draw the four panels from the saved data alone."""
+    with style.applied():
+        figure = style.new_figure(style.DOUBLE, 4.3)
+        axes = figure.subplots(2, 2)
+        for letter, panel, ax in zip("abcd", PANELS, axes.flat, strict=True):
+            for rule, part in frame.groupby("rule", sort=False):
+                _curves(ax, panel, style.RULES[str(rule)], part)
+            ax.set_xscale("symlog", linthresh=1, linscale=0.3)
+            ax.set_title(f"({letter}) {panel.title}", loc="left")
+            ax.set_xlim(0, frame["step"].max())
+            if panel.log:
+                ax.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+                ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: rf"$10^{{{value:.0f}}}$"))
+            else:
+                ax.set_yscale("log")
+        for ax in axes[1]:
+            ax.set_xlabel("iteration $t$")
+        figure.legend(handles=_legend(frame), loc="outside lower center", ncols=4)
+    return figure
+
+
+def _curves(ax: Axes, panel: Panel, look: style.Look, part: pd.DataFrame) -> None:
+    """Draw the run as a marked line in its rule's look, its bound dotted in the same colour."""
+    shown = part[np.isfinite(part[panel.column])]
+    if not panel.log:
+        shown = shown[shown[panel.column] > 0]
+    ax.plot(
+        shown["step"],
+        shown[panel.column],
+        color=look.color,
+        linestyle=look.linestyle,
+        marker=look.marker,
+        markevery=max(1, len(shown) // 10),
+    )
+    bound = part[np.isfinite(part[f"bound_{panel.column}"])]
+    if not panel.log:
+        bound = bound[bound[f"bound_{panel.column}"] > 0]
+    ax.plot(bound["step"], bound[f"bound_{panel.column}"], color=look.color, linestyle=":", linewidth=1.0)
+
+
+def _legend(frame: pd.DataFrame) -> list[Line2D]:
+    handles = [
+        Line2D([], [], color=look.color, linestyle=look.linestyle, marker=look.marker, label=look.label)
+        for look in (style.RULES[str(rule)] for rule in frame["rule"].unique())
+    ]
+    if frame[[f"bound_{panel.column}" for panel in PANELS]].notna().any(axis=None):
+        handles.append(
+            Line2D([], [], color="0.3", linestyle=":", linewidth=1.0, label="proved bound, same colour")
+        )
+    return handles

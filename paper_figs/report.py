@@ -1,0 +1,143 @@
+"""One self-contained HTML file: what is proved, what was checked on which runs, and the figures."""
+
+from __future__ import annotations
+
+import base64
+import math
+import platform
+from html import escape
+from importlib.metadata import version
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from numerics.files import atomic_write
+from paper_figs.provenance import source_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from paper_figs.verdicts import Row
+
+INTRODUCTION = (
+    "<p>A companion of <cite>Implicit Bias and Fast Convergence Rates for Self-attention</cite>, "
+    "arXiv 2402.05738. A theorem is <em>proved</em> when every step passed the proof kernel, "
+    "<em>proved-given</em> when it needs, besides, hypotheses that are checked on each run, "
+    "<em>claimed</em> when it is the paper's and tested only, <em>observed</em> when it is an observation. "
+    "Observed values are floating point.</p>"
+)
+TONE = {
+    "proved": "good",
+    "proved-given": "good",
+    "claimed": "warn",
+    "observed": "warn",
+    "FAILS": "bad",
+    "holds": "good",
+    "not claimed": "warn",
+    "VIOLATED": "bad",
+}
+
+
+def write(path: Path, proofs: Mapping[str, Any], rows: Sequence[Row], pictures: Sequence[Path]) -> None:
+    """Write the report: proof results (of `proofs.prove`), verdict rows, and PNG pictures inlined."""
+    style = files("paper_figs").joinpath("report.css").read_text(encoding="utf-8")
+    body = [
+        "<h1>Convergence rates of self-attention: proofs and runs</h1>",
+        INTRODUCTION,
+        "<h2>Theorems</h2>",
+        _theorems(proofs),
+        "<h2>Verdicts on the runs</h2>",
+        _verdicts(rows),
+        "<h2>Figures</h2>",
+        *(_picture(picture) for picture in pictures),
+        "<h2>Provenance</h2>",
+        _provenance(),
+    ]
+    head = (
+        '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>attnrates report</title>\n<style>\n{style}</style>"
+    )
+    page = [
+        "<!doctype html>",
+        '<html lang="en">',
+        f"<head>{head}</head>",
+        "<body>",
+        *body,
+        "</body>",
+        "</html>",
+        "",
+    ]
+    with atomic_write(path) as stream:
+        stream.write("\n".join(page).encode())
+
+
+def _theorems(proofs: Mapping[str, Any]) -> str:
+    import theory
+
+    pages = theory.theorems()
+    lines = ["theorem", "status", "steps", "axioms"]
+    table = [_row(lines, "th")]
+    for entry in proofs["theorems"]:
+        status = "FAILS" if entry.get("error") is not None else entry["status"]
+        page = pages.get(entry["key"])
+        title = escape(entry["title"]) + (f"<br><small>{escape(page.paper_ref)}</small>" if page else "")
+        axioms = escape(", ".join(entry["axioms"])) or "none"
+        table.append(
+            f"<tr><td><strong>{escape(entry['key'])}</strong><br>{title}</td>{_toned(status)}"
+            f'<td class="number">{entry["steps"]}</td><td>{axioms}</td></tr>'
+        )
+        if page:
+            table.append(f'<tr><td colspan="4"><pre>{escape(page.statement)}</pre></td></tr>')
+    statements = "".join(
+        f"<li><strong>{escape(name)}</strong>: {escape(text)}</li>" for name, text in proofs["axioms"].items()
+    )
+    return (
+        f'<div class="wide"><table>{"".join(table)}</table></div>'
+        f"<p>Axioms used, all of them:</p><ul>{statements}</ul><p>Kernel: {proofs['kernel_lines']} lines.</p>"
+    )
+
+
+def _verdicts(rows: Sequence[Row]) -> str:
+    table = [_row(["theorem", "hypotheses", "worst ratio", "worst step", "verdict"], "th")]
+    run = None
+    for row in rows:
+        if row.run != run:
+            run = row.run
+            table.append(f'<tr><th class="run" colspan="5">{escape(run)}</th></tr>')
+        ratio = float(row.verdict.worst_ratio)
+        number = f"{ratio:.4g}" if math.isfinite(ratio) else "&ndash;"
+        step = "&ndash;" if row.verdict.worst_step is None else str(int(row.verdict.worst_step))
+        table.append(
+            f"<tr><td>{escape(row.verdict.theorem)}</td><td>{escape(row.hypotheses)}</td>"
+            f'<td class="number">{number}</td><td class="number">{step}</td>{_toned(row.outcome)}</tr>'
+        )
+    return (
+        "<p>The worst ratio is the largest over the run of observed to bound (bound to observed for "
+        "lower bounds): at most 1 where the bound holds.</p>"
+        f'<div class="wide"><table>{"".join(table)}</table></div>'
+    )
+
+
+def _picture(path: Path) -> str:
+    content = base64.b64encode(path.read_bytes()).decode()
+    name = escape(path.stem, quote=True)
+    picture = f'<img alt="{name}" src="data:image/png;base64,{content}">'
+    return f"<figure>{picture}<figcaption>{name}</figcaption></figure>"
+
+
+def _provenance() -> str:
+    packages = ("attnrates", "numpy", "scipy", "sympy", "mpmath", "python-flint", "torch", "cvxpy")
+    facts = {
+        "code": source_hash("theory", "numerics", "paper_figs")[:16],
+        "Python": platform.python_version(),
+    }
+    facts |= {name: version(name) for name in packages}
+    return "<p>" + ", ".join(f"{escape(name)} {escape(value)}" for name, value in facts.items()) + ".</p>"
+
+
+def _row(cells: Sequence[str], tag: str) -> str:
+    return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+
+def _toned(word: str) -> str:
+    return f'<td class="{TONE[word]}">{escape(word)}</td>'

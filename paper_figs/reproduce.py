@@ -1,0 +1,96 @@
+"""The main job, in order: prove, train, check, plot, report. Interrupted, the next call goes on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from numerics.errors import InfeasibleError
+from paper_figs import experiments, figures, proofs, report, runs, verdicts
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from numerics.maxmargin.solution import MaxMargin
+
+
+def reproduce(out: Path, *, quick: bool, console: Console) -> bool:
+    """Do everything into `out`; return whether all is proved and no bound is violated.
+
+    `out` receives proofs.json, runs/, figures/ and report.html. Finished runs and unchanged proofs and
+    figures are kept; `quick` shortens the runs. Raises InputError when `out` cannot be written, or holds
+    something else under one of these names.
+    """
+    runs.writable(out)
+    out.mkdir(parents=True, exist_ok=True)
+
+    _stage(console, 1, "prove")
+    proved, kept = proofs.prove_once(out / "proofs.json")
+    proofs.print_table(proved, console)
+    if kept:
+        console.print(f"(code unchanged: kept from {out / 'proofs.json'}; `attnrates verify` proves anew)")
+
+    _stage(console, 2, "train")
+    train(out / "runs", quick=quick, console=console)
+
+    _stage(console, 3, "check")
+    rows = verdicts.check_folder(out / "runs")
+    console.print(verdicts.summary(rows))
+
+    _stage(console, 4, "plot")
+    pictures = draw(out, quick=quick, console=console)
+
+    _stage(console, 5, "report")
+    report.write(out / "report.html", proved, rows, [path for path in pictures if path.suffix == ".png"])
+
+    console.print()
+    verdicts.print_table(rows, console)
+    console.print("\nfigures:")
+    for path in pictures:
+        console.print(Text(f"  {path}"), soft_wrap=True)
+    console.print(Text(f"report: {out / 'report.html'}"), soft_wrap=True)
+    return bool(proved["ok"]) and not verdicts.violated(rows)
+
+
+def train(folder: Path, *, quick: bool, console: Console) -> None:
+    """Train the standard runs that are not in `folder` yet; W_mm is computed once for each problem."""
+    for settings in experiments.standard(quick=quick).values():
+        targets: dict[str, MaxMargin | None] = {}
+        for number, setting in enumerate(settings, start=1):
+            problem = setting.problem()
+            if not (folder / setting.name).exists() and problem.hash not in targets:
+                targets[problem.hash] = _target(problem)
+            _, kept = runs.make(
+                setting,
+                folder,
+                problem=problem,
+                target=targets.get(problem.hash),
+                progress=console.is_terminal,
+            )
+            line = f"{setting.data} {number}/{len(settings)}: {'kept' if kept else 'trained'} {setting.name}"
+            console.print(Text(line), soft_wrap=True)
+
+
+def draw(out: Path, *, quick: bool, console: Console) -> list[Path]:
+    """Make every figure in the folder figures of `out` from the runs in its folder runs; list the files."""
+    return [
+        path
+        for name in figures.MODULES
+        for path in figures.make(name, out / "figures", out / "runs", quick=quick, say=console.print)
+    ]
+
+
+def _target(problem: runs.Problem) -> MaxMargin | None:
+    from numerics import max_margin
+
+    try:
+        return max_margin(problem)
+    except InfeasibleError:
+        return None
+
+
+def _stage(console: Console, number: int, what: str) -> None:
+    console.print(Text(f"[{number}/5] {what}", style="bold"))

@@ -1,0 +1,116 @@
+"""Recorded runs held against every theorem: the verdict table of `attnrates check`, as text and as data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+from rich.text import Text
+
+from paper_figs import runs
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from theory import Verdict
+
+STYLE = {"holds": "green", "not claimed": "yellow", "VIOLATED": "bold red"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One theorem held against one run, which goes by its folder's name."""
+
+    run: str
+    verdict: Verdict
+
+    @property
+    def outcome(self) -> str:
+        """`holds`, `VIOLATED`, or `not claimed` when a hypothesis fails or cannot be checked."""
+        return {True: "holds", False: "VIOLATED", None: "not claimed"}[self.verdict.holds]
+
+    @property
+    def hypotheses(self) -> str:
+        """The hypotheses that hold, or else those that do not, with the reason."""
+        checks = self.verdict.hypotheses
+        missing = [
+            f"{name} {'fails' if check.state == 'fails' else 'unknown'}: {check.detail}"
+            for name, check in checks.items()
+            if check.state != "holds"
+        ]
+        return "; ".join(missing) if missing else "met: " + " ".join(checks)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row of `attnrates check --json`; holds is true, false or null (not claimed)."""
+        verdict = self.verdict
+        ratio = float(verdict.worst_ratio)
+        return {
+            "run": self.run,
+            "theorem": verdict.theorem,
+            "holds": verdict.holds,
+            "worst_ratio": ratio if math.isfinite(ratio) else None,
+            "worst_step": None if verdict.worst_step is None else int(verdict.worst_step),
+            "hypotheses": {name: check.state for name, check in verdict.hypotheses.items()},
+            "details": {name: check.detail for name, check in verdict.hypotheses.items()},
+        }
+
+
+def check_folder(folder: Path) -> list[Row]:
+    """Hold every run in `folder` against every theorem about runs.
+
+    Raises InputError when there is no run, or one that was altered or cannot be read.
+    """
+    import theory
+    from numerics.run import Run
+
+    rows = []
+    for place in runs.find(folder):
+        name = place.relative_to(folder).as_posix() if place != folder else place.absolute().name
+        rows += [Row(name, verdict) for verdict in theory.check_all(Run.load(place))]
+    return rows
+
+
+def violated(rows: Sequence[Row]) -> bool:
+    """Whether a bound fails although all its hypotheses hold."""
+    return any(row.verdict.holds is False for row in rows)
+
+
+def summary(rows: Sequence[Row]) -> str:
+    """One line that counts the outcomes."""
+    count = dict.fromkeys(STYLE, 0)
+    for row in rows:
+        count[row.outcome] += 1
+    return (
+        f"{len({row.run for row in rows})} runs: {count['holds']} bounds hold, "
+        f"{count['not claimed']} not claimed (a hypothesis fails), {count['VIOLATED']} violated"
+    )
+
+
+def print_table(rows: Sequence[Row], console: Console) -> None:
+    """Print the verdicts, grouped by run, folding long text rather than cutting it."""
+    grouped: dict[str, list[Row]] = {}
+    for row in rows:
+        grouped.setdefault(row.run, []).append(row)
+    width = min(26, max(len(row.verdict.theorem) for row in rows))
+    for position, (name, group) in enumerate(grouped.items()):
+        table = Table(box=None, expand=True, show_header=position == 0, padding=(0, 2, 0, 0), pad_edge=False)
+        table.add_column("  theorem", width=width + 2, overflow="fold")
+        table.add_column("hypotheses", ratio=1, overflow="fold")
+        table.add_column("worst ratio", width=11, justify="right", no_wrap=True)
+        table.add_column("verdict", width=11, no_wrap=True)
+        for row in group:
+            ratio = float(row.verdict.worst_ratio)
+            table.add_row(
+                Text("  " + row.verdict.theorem),
+                Text(row.hypotheses),
+                Text(f"{ratio:.4g}" if math.isfinite(ratio) else "-"),
+                Text(row.outcome, style=STYLE[row.outcome]),
+            )
+        console.print(Text(name, style="bold"), soft_wrap=True)
+        console.print(table)
+    console.print(Text(summary(rows)), soft_wrap=True)
