@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING
 
 from attnrates._console import console
@@ -11,6 +12,8 @@ from paper_figs import runs
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from numerics.run import Run
 
 
 def train(
@@ -39,16 +42,12 @@ def train(
         )
     settings[0].step_rule()
     runs.writable(out)
-    err = console(stderr=True)
+    progress = console(stderr=True).is_terminal
     for setting in settings:
         problem = setting.problem()
-        for note in problem.notes:
-            err.print(f"{setting.data}, seed {setting.seed}: {note}")
-        run, kept = runs.make(setting, out, problem=problem, device=device, progress=err.is_terminal)
-        if run.target is None:
-            err.print(
-                f"{setting.data}, seed {setting.seed}: the constraints are infeasible, W_mm does not exist"
-            )
+        run, kept = runs.make(setting, out, problem=problem, device=device, progress=progress)
+        for note in _notes(run):
+            print(f"{setting.data}, seed {setting.seed}: {note}", file=sys.stderr)
         last = run.history.iloc[-1]
         verb = "kept" if kept else "trained"
         print(
@@ -56,3 +55,13 @@ def train(
             f"1-cos(W, W_mm) {last['direction_gap']:.3g}, log(L-L*) {last['log_excess_loss']:.4g}"
         )
     return 0
+
+
+def _notes(run: Run) -> list[str]:
+    """Give the remarks worth a line each: what is odd about the data, and a target direction that is missing."""
+    notes = list(run.problem.notes[:3])
+    if len(run.problem.notes) > 3:
+        notes.append(f"and {len(run.problem.notes) - 3} more remarks of this kind")
+    if run.target is None:
+        notes.append("the constraints are infeasible: there is no W_mm, hence no target direction")
+    return notes

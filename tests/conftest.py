@@ -1,0 +1,63 @@
+"""Fixtures of all rooms: the command line in this process, and a folder of short runs made once."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from attnrates.cli import run as run_command
+
+
+class Result(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def attnrates(capfd, monkeypatch):
+    """Run the command line in this process, piped and 80 columns wide."""
+    monkeypatch.setenv("COLUMNS", "80")
+
+    def command(*arguments: str | Path) -> Result:
+        capfd.readouterr()
+        code = run_command([str(argument) for argument in arguments])
+        captured = capfd.readouterr()
+        return Result(code, captured.out, captured.err)
+
+    return command
+
+
+@pytest.fixture(scope="session")
+def made_runs(tmp_path_factory) -> Path:
+    """Four short runs, to read only: normalized GD and GD on small Gaussian data, Polyak and GD on digits."""
+    folder = tmp_path_factory.mktemp("runs")
+    gaussian = ["--data", "gaussian:n=3,T=3,d=40", "--steps", "200", "--out", str(folder)]
+    digits = ["--data", "digits:3v5,n=6", "--steps", "50", "--out", str(folder)]
+    for arguments in (
+        [*gaussian, "--rule", "ngd", "--step", "0.1"],
+        [*gaussian, "--rule", "gd", "--step", "1"],
+        [*digits, "--rule", "polyak", "--step", "1"],
+        [*digits, "--rule", "gd", "--step", "1"],
+    ):
+        assert run_command(["train", *arguments]) == 0
+    return folder
+
+
+@pytest.fixture
+def runs_copy(made_runs, tmp_path) -> Path:
+    """A copy of the short runs that a test may damage."""
+    return Path(shutil.copytree(made_runs, tmp_path / "runs"))
+
+
+@pytest.fixture
+def tree():
+    """List every file and folder under a path, hidden ones too."""
+
+    def listing(folder: Path) -> set[str]:
+        return {path.relative_to(folder).as_posix() for path in folder.rglob("*")}
+
+    return listing
