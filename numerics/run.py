@@ -1,0 +1,269 @@
+"""A training run: what was run, what was recorded, and its folder on disk.
+
+A run's folder holds manifest.json (what was run, with what, and the SHA-256 of the other files),
+history.parquet, arrays.npz and problem.npz. It is written under another name and renamed when complete, so
+that no interruption leaves a half-written one, and `Run.load` verifies every hash before it believes any.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import io
+import json
+import os
+import platform
+import shutil
+import sys
+import tempfile
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+
+from numerics._record import COLUMNS
+from numerics.errors import InputError
+from numerics.maxmargin.solution import MaxMargin
+from numerics.problem import Problem, read_arrays
+from numerics.steps import rule_from_dict, rule_to_dict
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+else:
+    DataFrame = Any  # the annotations are checked at run time in the tests; pandas is not imported for that
+
+FORMAT = "attnrates-run"
+VERSION = 1
+_FILES = ("history.parquet", "arrays.npz", "problem.npz")
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Run:
+    """One recorded training run.
+
+    init is W_0 (d, d), None meaning zero; target the max-margin solution of the problem, None when its
+    constraints are infeasible. The final W is kept as it is (`final_weights`) or as coefficients b with
+    W = W_0 + sum_k b_k A_k; `weights` gives it as (d, d) either way.
+
+    history is a pandas DataFrame, one row a recorded step t (state W_t; sums over s < t):
+
+        step               t
+        path_length        E_t = sum e_s, e_s the length of step s
+        separator_path     S_t = sum e_s C_s/||grad L_s||, C_s = sum_k c_k with -grad L = sum_k c_k A_k
+        curvature_sum      sum e_s^2/min(u_s, u_(s+1)) over the s with W_s != 0
+        step_length        e_t, the step about to be taken
+        weight_norm        u_t = ||W_t||_F
+        target_component   v_t = <W_t, M^>, M^ = M/||M|| the max-margin direction   (NaN when infeasible)
+        residual_norm      ||W_t - v_t M^||                                           (NaN when infeasible)
+        direction_gap      1 - cos(W_t, M), computed from the residual       (NaN when infeasible or W_t = 0)
+        log_attention_gap  max_i log(1 - p_i), p_i the attention on the optimal token
+        log_excess_loss    log(L - L*), without cancellation
+        loss               L
+        min_logit_gap      min_k mu_k, mu_k = <A_k, W_t>
+        log_gradient_norm  log ||grad L||_F
+    """
+
+    problem: Problem
+    rule: Any
+    steps: int
+    space: str
+    history: DataFrame
+    manifest: dict[str, Any]
+    seed: int | None = None
+    init: Float[np.ndarray, "d d"] | None = None
+    target: MaxMargin | None = None
+    final_weights: Float[np.ndarray, "d d"] | None = None
+    coefficients: Float[np.ndarray, " N"] | None = None
+
+    @cached_property
+    def weights(self) -> Float[np.ndarray, "d d"]:
+        """The final W."""
+        if self.final_weights is not None:
+            return self.final_weights
+        if self.coefficients is None:
+            raise InputError("the run carries neither final weights nor coefficients")
+        moved = self.problem.combine(self.coefficients)
+        return moved if self.init is None else self.init + moved
+
+    def save(self, folder: str | os.PathLike[str]) -> Path:
+        """Write the run's folder and return its path; an earlier run's folder of that name is replaced.
+
+        Raises InputError when something other than a run is in the way.
+        """
+        target = Path(folder)
+        if target.exists() and not (target.is_dir() and _is_run_or_empty(target)):
+            raise InputError(f"{target}: exists and is not a run's folder; not overwritten")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent))
+        try:
+            self.history.to_parquet(partial / "history.parquet", index=False)
+            with open(partial / "arrays.npz", "wb") as stream:
+                np.savez(stream, allow_pickle=False, **self._arrays())
+            self.problem.save(partial / "problem.npz")
+            manifest = self.manifest | {
+                "format": FORMAT,
+                "version": VERSION,
+                "target_solver": None if self.target is None else self.target.solver,
+                "files": {name: _sha256((partial / name).read_bytes()) for name in _FILES},
+            }
+            text = json.dumps(manifest, indent=2, allow_nan=False) + "\n"
+            (partial / "manifest.json").write_text(text, encoding="utf-8")
+            mask = os.umask(0)
+            os.umask(mask)
+            partial.chmod(0o777 & ~mask)
+            if target.exists():
+                old = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".old", dir=target.parent))
+                os.replace(target, old)
+                os.replace(partial, target)
+                shutil.rmtree(old)
+            else:
+                os.replace(partial, target)
+        except BaseException:
+            shutil.rmtree(partial, ignore_errors=True)
+            raise
+        return target
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> Run:
+        """Read and verify a run's folder.
+
+        Raises InputError, one line naming the file, when the folder is no run's, or a file is missing,
+        truncated, altered or from another format version.
+        """
+        path = Path(folder)
+        manifest = _read_manifest(path)
+        content: dict[str, bytes] = {}
+        for name in _FILES:
+            try:
+                content[name] = (path / name).read_bytes()
+            except OSError as error:
+                raise InputError(f"{path / name}: {error.strerror or error}") from None
+            if _sha256(content[name]) != manifest["files"].get(name):
+                raise InputError(f"{path / name}: does not match the manifest's hash; the file was altered")
+        problem = Problem.load(path / "problem.npz")
+        if problem.hash != manifest["problem_hash"]:
+            raise InputError(f"{path}: the problem is not the one named in the manifest")
+        arrays = read_arrays(path / "arrays.npz")
+        history = _read_history(path / "history.parquet", content["history.parquet"])
+        shapes = {
+            "init": (problem.d, problem.d),
+            "final_weights": (problem.d, problem.d),
+            "coefficients": (problem.n_constraints,),
+            "target_dual": (problem.n_constraints,),
+        }
+        for name, shape in shapes.items():
+            if name in arrays and (arrays[name].shape != shape or not np.isfinite(arrays[name]).all()):
+                raise InputError(f"{path / 'arrays.npz'}: {name} must be finite numbers of shape {shape}")
+        try:
+            rule = rule_from_dict(manifest["rule"])
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from None
+        target = None
+        if "target_dual" in arrays:
+            target = MaxMargin.from_dual(problem, arrays["target_dual"], str(manifest["target_solver"]))
+        return cls(
+            problem=problem,
+            rule=rule,
+            steps=manifest["steps"],
+            space=manifest["space"],
+            seed=manifest["seed"],
+            history=history,
+            manifest=manifest,
+            target=target,
+            init=arrays.get("init"),
+            final_weights=arrays.get("final_weights"),
+            coefficients=arrays.get("coefficients"),
+        )
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        own = {name: getattr(self, name) for name in ("init", "final_weights", "coefficients")}
+        arrays = {name: np.asarray(value) for name, value in own.items() if value is not None}
+        if self.target is not None:
+            arrays["target_dual"] = self.target.dual
+        return arrays
+
+    def __repr__(self) -> str:
+        """The run in one line."""
+        return f"Run({self.rule!r}, steps={self.steps}, space={self.space!r}, {self.problem!r})"
+
+
+def make_manifest(
+    problem: Problem, rule: Any, *, steps: int, space: str, seed: int | None, device: str, dtype: str
+) -> dict[str, Any]:
+    """What a run was: problem hash, rule, seed, versions, device, and the hash of this package's source."""
+    versions = {"python": platform.python_version(), "numpy": np.__version__}
+    if "torch" in sys.modules:
+        versions["torch"] = str(sys.modules["torch"].__version__)
+    try:
+        versions["attnrates"] = importlib.metadata.version("attnrates")
+    except importlib.metadata.PackageNotFoundError:
+        versions["attnrates"] = "uninstalled"
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "problem_hash": problem.hash,
+        "rule": rule_to_dict(rule),
+        "steps": steps,
+        "space": space,
+        "seed": seed,
+        "device": device,
+        "dtype": dtype,
+        "versions": versions,
+        "code": source_hash(),
+    }
+
+
+@cache
+def source_hash() -> str:
+    """SHA-256 over the package's source files, so that a run names the code that made it."""
+    digest = hashlib.sha256()
+    root = Path(__file__).parent
+    for path in sorted(root.rglob("*.py")):
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _is_run_or_empty(folder: Path) -> bool:
+    names = set(os.listdir(folder))
+    return not names or names == {"manifest.json", *_FILES}
+
+
+def _read_manifest(path: Path) -> dict[str, Any]:
+    name = path / "manifest.json"
+    try:
+        manifest = json.loads(name.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: not a run's folder ({name.name}: {error.strerror or error})") from None
+    except ValueError:
+        raise InputError(f"{name}: is not JSON") from None
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise InputError(f"{name}: is not the manifest of a run")
+    if manifest.get("version") != VERSION:
+        raise InputError(f"{name}: format version {manifest.get('version')!r} is not {VERSION}")
+    kinds = {"problem_hash": str, "rule": dict, "steps": int, "space": str, "files": dict}
+    for key, kind in kinds.items():
+        if not isinstance(manifest.get(key), kind):
+            raise InputError(f"{name}: {key} is missing or not of the right type")
+    if not isinstance(manifest.get("seed"), int | None):
+        raise InputError(f"{name}: seed is not an integer")
+    return manifest
+
+
+def _read_history(path: Path, data: bytes) -> DataFrame:
+    import pandas as pd
+
+    try:
+        history = pd.read_parquet(io.BytesIO(data))
+    except Exception as error:  # pyarrow raises several types on damaged files
+        raise InputError(f"{path}: cannot be read as Parquet ({str(error).splitlines()[0]})") from None
+    missing = [name for name in COLUMNS if name not in history.columns]
+    if missing or not len(history):
+        raise InputError(f"{path}: is not a run's history (rows {len(history)}, missing {missing})")
+    return history
