@@ -58,7 +58,7 @@ def train(
 
 
 def _notes(run: Run) -> list[str]:
-    """Give the remarks worth a line each: what is odd about the data, and a target direction that is missing."""
+    """Give the remarks worth a line each: what is odd about the data, and that there is no target."""
     notes = list(run.problem.notes[:3])
     if len(run.problem.notes) > 3:
         notes.append(f"and {len(run.problem.notes) - 3} more remarks of this kind")
