@@ -1,0 +1,1 @@
+"""Lemmas about an arbitrary weight matrix W."""

@@ -1,0 +1,235 @@
+"""Every symbol once: its kernel term, LaTeX, meaning, sign, and how it scales.
+
+``Layer`` bundles the quantities of the attention layer at one weight matrix: without an index (``STATIC``) for
+lemmas about an arbitrary W, with an index for the iterate W_t. Definitions (p, a, c, the gradient) enter proofs
+as named hypotheses, see ``Layer``; a lemma about ``STATIC`` moves to the iterate by ``at_time``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from theory.proof import kernel
+from theory.proof.kernel import Proved
+from theory.proof.terms import (
+    NATURALS,
+    Domain,
+    Family,
+    Formula,
+    Index,
+    Term,
+    Vector,
+    below,
+    eq,
+    exp,
+    finite,
+    forall,
+    index,
+    inner,
+    inv,
+    norm,
+    substitute,
+    symbol,
+    total,
+    vector,
+    veq,
+    vtotal,
+)
+from theory.proof.terms import free as kernel_free
+
+i, tau, j, rho = index("i"), index("tau"), index("j"), index("rho")
+s, t = index("s"), index("t")
+
+SEQUENCES = finite("I")
+
+
+def others(i: Index) -> Domain:
+    """The non-optimal tokens of sequence i."""
+    return finite("J", i)
+
+
+def each(body: Formula, i: Index = i, tau: Index = tau) -> Formula:
+    """``body`` for every constraint k = (i, tau)."""
+    return forall(i, SEQUENCES, forall(tau, others(i), body))
+
+
+def each_sequence(body: Formula, i: Index = i) -> Formula:
+    """``body`` for every sequence i."""
+    return forall(i, SEQUENCES, body)
+
+
+def always(body: Formula, t: Index = t) -> Formula:
+    """``body`` for every step t = 0, 1, ..."""
+    return forall(t, NATURALS, body)
+
+
+def over(body: Term, i: Index = i, tau: Index = tau) -> Term:
+    """The sum of ``body`` over all constraints k = (i, tau)."""
+    return total(i, SEQUENCES, total(tau, others(i), body))
+
+
+def A(i: Index, tau: Index) -> Vector:
+    """The constraint matrix A_k = (x_(i,o_i) - x_(i,tau)) z_i'."""
+    return vector("A", i, tau)
+
+
+def G(i: Index) -> Term:
+    """Score gap of sequence i, under (E)."""
+    return symbol("G", i)
+
+
+def g(i: Index) -> Term:
+    """Common score of the non-optimal tokens of sequence i, under (E)."""
+    return symbol("g", i)
+
+
+M = vector("M")
+margin = inv(norm(M))  # g* = 1/||M||
+n, N, T, R = symbol("n"), symbol("N"), symbol("T"), symbol("R")
+a_min, a_max = symbol("a_min"), symbol("a_max")
+kappa = a_max / a_min
+e0, eta = symbol("e0"), symbol("eta")
+
+
+def e(t: Index) -> Term:
+    """Step length e_t = ||W_(t+1) - W_t||."""
+    return symbol("e", t)
+
+
+def path_length(t: Index) -> Term:
+    """E_t, the sum of the step lengths before t."""
+    return total(s, below(t), e(s))
+
+
+@dataclass(frozen=True)
+class Layer:
+    """The layer's quantities at W (``at=None``) or at the iterate W_t (``at=t``)."""
+
+    at: Index | None = None
+
+    def _ix(self) -> tuple[Index, ...]:
+        return () if self.at is None else (self.at,)
+
+    @property
+    def W(self) -> Vector:
+        """Key-query matrix."""
+        return vector("W", *self._ix())
+
+    @property
+    def descent(self) -> Vector:
+        """The negative gradient of the loss."""
+        return vector("D", *self._ix())
+
+    @property
+    def C(self) -> Term:
+        """The sum of the gradient's coefficients c_k."""
+        return symbol("C", *self._ix())
+
+    def c(self, i: Index, tau: Index) -> Term:
+        """Coefficient of A_k in the negative gradient."""
+        return symbol("c", *self._ix(), i, tau)
+
+    def p(self, i: Index) -> Term:
+        """Attention on the optimal token of sequence i."""
+        return symbol("p", *self._ix(), i)
+
+    def a(self, i: Index) -> Term:
+        """G_i sigma(-m_i)/n."""
+        return symbol("a", *self._ix(), i)
+
+    def gap(self, i: Index, tau: Index) -> Term:
+        """Logit gap mu_k = <A_k, W>."""
+        return inner(A(i, tau), self.W)
+
+    def attention_is(self) -> Formula:
+        """Definition: p_i = 1/(1 + sum over the other tokens of exp(-mu))."""
+        return each_sequence(eq(self.p(i), inv(1 + total(tau, others(i), exp(-self.gap(i, tau))))))
+
+    def slope_is(self) -> Formula:
+        """Definition: a_i = G_i sigma(-m_i)/n with m_i = g_i + G_i p_i."""
+        return each_sequence(eq(self.a(i), G(i) / (n * (1 + exp(g(i) + G(i) * self.p(i))))))
+
+    def coefficient_is(self) -> Formula:
+        """Gradient formula: c_k = a_i p_i^2 exp(-mu_k)."""
+        return each(eq(self.c(i, tau), self.a(i) * self.p(i) ** 2 * exp(-self.gap(i, tau))))
+
+    def gradient_is(self) -> Formula:
+        """Gradient formula: the negative gradient is the sum of c_k A_k."""
+        body = vtotal(tau, others(i), self.c(i, tau) * A(i, tau))
+        return veq(self.descent, vtotal(i, SEQUENCES, body))
+
+    def mass_is(self) -> Formula:
+        """Definition: C is the sum of the c_k."""
+        return eq(self.C, over(self.c(i, tau)))
+
+    def coefficients_nonnegative(self) -> Formula:
+        """c_k >= 0."""
+        return each(0 <= self.c(i, tau))
+
+
+STATIC = Layer()
+
+
+def layer(t: Index) -> Layer:
+    """The layer at iterate W_t."""
+    return Layer(t)
+
+
+def _time_families(t: Index) -> dict[str, dict[str, Family]]:
+    now = layer(t)
+    return {
+        "reals": {
+            "c": (("i", "tau"), now.c(i, tau)),
+            "p": (("i",), now.p(i)),
+            "a": (("i",), now.a(i)),
+            "C": ((), now.C),
+        },
+        "vectors": {"W": ((), now.W), "D": ((), now.descent)},
+    }
+
+
+def at_time(claim: Proved, t: Index) -> Proved:
+    """A claim about an arbitrary W, for the iterate W_t; its hypotheses move along."""
+    return kernel.instantiate(claim, **_time_families(t))
+
+
+def from_all_times(claim: Proved, t: Index) -> Proved:
+    """``at_time``, with each hypothesis about W_t drawn from the one for every step."""
+    now = at_time(claim, t)
+    general = [f for f in claim.hypotheses if kernel_free(f) & _STATIC_NAMES]
+    drawn = [kernel.specialize(kernel.assume(at_all_times(f)), t) for f in general]
+    return kernel.discharge(now, *drawn)
+
+
+_STATIC_NAMES = frozenset(
+    {("sym", "c"), ("sym", "p"), ("sym", "a"), ("sym", "C"), ("vsym", "W"), ("vsym", "D")}
+)
+
+# Hypotheses with a name of their own -----------------------------------------------------------------------
+
+SEPARABLE = each(1 <= inner(A(i, tau), M))  # (S), M = W_mm
+NORM_BOUND = each(norm(A(i, tau)) <= R)
+SCORE_GAPS = each_sequence(0 < G(i))  # (O) and (E)
+SOLUTION_NONZERO = 0 < norm(M)
+
+
+def update_is(t: Index = t) -> Formula:
+    """Every step-size rule: W_(t+1) = W_t + e_t D_t/||D_t||, D_t = -grad L(W_t)."""
+    now, then = layer(t), layer(t + 1)
+    return always(veq(then.W, now.W + (e(t) / norm(now.descent)) * now.descent), t)
+
+
+def separator_path(t: Index) -> Term:
+    """S_t, the sum of e_s C_s/||grad L_s|| over s < t."""
+    now = layer(s)
+    return total(s, below(t), e(s) * now.C / norm(now.descent))
+
+
+STEPS_NONNEGATIVE = always(0 <= e(t))
+DESCENT_NONZERO = always(0 < norm(layer(t).descent))
+R_POSITIVE = 0 < R
+
+
+def at_all_times(formula: Formula) -> Formula:
+    """A static hypothesis about the layer (a definition, a sign), for every iterate."""
+    return always(substitute(formula, **_time_families(t)))

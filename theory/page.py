@@ -1,0 +1,116 @@
+"""A page of the paper: a statement with its hypotheses, its bound and its proof through the kernel."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from theory.proof.kernel import Proved
+from theory.proof.terms import Formula, Term
+
+Status = Literal["proved", "proved-given", "claimed", "observed", "failed"]
+Sense = Literal["upper", "lower"]
+
+
+class ProofError(Exception):
+    """A page's proof does not prove the page's claim."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rate:
+    """What a page says of a recorded run: ``observed <= bound`` (upper) or ``bound <= observed`` (lower).
+
+    Both are the very terms of the proved claim, evaluated on the run by ``theory.observables``.
+    ``from_step`` is the first step the statement speaks of; ``needs`` names the assumptions that the verdict
+    checks on the run before it claims the bound.
+    """
+
+    observed: Term
+    bound: Term
+    sense: Sense
+    needs: tuple[str, ...]
+    from_step: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Theorem:
+    """One lemma, theorem or corollary.
+
+    Attributes:
+        key: name on the command line and in files.
+        title: what it says, in words.
+        kind: lemma, theorem, corollary, or claim (the paper's own, encoded and not re-derived).
+        reference: where it comes from.
+        statement: LaTeX, with the formula as ``{claim}`` (printed from the kernel term, never typed).
+        hypotheses: name -> formula; the proof may use these and no others.
+        claim: what is proved from them.
+        prove: makes the claim through the kernel; None for a page of kind claim.
+        given: names of hypotheses that are not assumptions but facts to be checked on a run.
+        rate: what it says of a run, if it does.
+        example: a runnable demonstration that prints observed beside guaranteed.
+    """
+
+    key: str
+    title: str
+    kind: Literal["lemma", "theorem", "corollary", "claim"]
+    reference: str
+    statement: str
+    hypotheses: Mapping[str, Formula]
+    claim: Formula | None
+    prove: Callable[[], Proved] | None
+    given: tuple[str, ...] = ()
+    rate: Rate | None = None
+    example: Callable[[], str] | None = field(default=None, repr=False)
+
+    @property
+    def bound(self) -> Term | None:
+        """The bound on a run as one symbolic expression (``theory.latex.to_sympy`` gives it to sympy)."""
+        return self.rate.bound if self.rate else None
+
+    def proved(self) -> Proved:
+        """The claim, proved; from the stated hypotheses and no others.
+
+        Raises:
+            ProofError: the proof proves something else, needs more than is stated, or less.
+        """
+        return _proved(self)
+
+    @property
+    def status(self) -> Status:
+        """What may be said of this page; runs the proof if it has not run yet."""
+        if self.prove is None:
+            return "claimed"
+        try:
+            self.proved()
+        except Exception:  # whatever went wrong, it is not proved
+            return "failed"
+        return "proved-given" if self.given else "proved"
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+@functools.lru_cache(maxsize=None)
+def _proved(page: Theorem) -> Proved:
+    if page.prove is None:
+        raise ProofError(f"{page.key} is the paper's claim; there is no proof here")
+    claim = page.prove()
+    if claim.conclusion != page.claim:
+        raise ProofError(f"{page.key}: the proof ends in {claim.conclusion!r}, the page says {page.claim!r}")
+    extra = claim.hypotheses - set(page.hypotheses.values())
+    if extra:
+        raise ProofError(f"{page.key}: the proof also needs {', '.join(map(repr, extra))}")
+    idle = [name for name, formula in page.hypotheses.items() if formula not in claim.hypotheses]
+    if idle:  # a hypothesis that is not needed makes the page weaker than its proof
+        raise ProofError(f"{page.key}: stated but not needed: {', '.join(idle)}")
+    return claim
+
+
+def without(hypotheses: Mapping[str, Formula], *names: str) -> dict[str, Formula]:
+    """The hypotheses less the named ones."""
+    missing = set(names) - set(hypotheses)
+    if missing:
+        raise KeyError(f"no hypothesis called {missing}")
+    return {name: formula for name, formula in hypotheses.items() if name not in names}

@@ -1,0 +1,1 @@
+"""Proofs: the trusted kernel (terms, normal, calculus, balls, kernel) and, outside it, comfort."""
