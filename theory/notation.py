@@ -1,20 +1,20 @@
 """Every symbol once: its kernel term, LaTeX, meaning, sign, and how it scales.
 
-``Layer`` bundles the quantities of the attention layer at one weight matrix: without an index (``STATIC``) for
-lemmas about an arbitrary W, with an index for the iterate W_t. Definitions (p, a, c, the gradient) enter proofs
-as named hypotheses, see ``Layer``; a lemma about ``STATIC`` moves to the iterate by ``at_time``.
+``Layer`` bundles the quantities of the attention layer at one weight matrix: without an index (``STATIC``)
+for lemmas about an arbitrary W, with an index for the iterate W_t. Definitions (p, a, c, the gradient) enter
+proofs as named hypotheses, see ``Layer``; a lemma about ``STATIC`` moves to the iterate by ``at_time``.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from theory.proof import kernel
 from theory.proof.kernel import Proved
 from theory.proof.terms import (
     NATURALS,
     Domain,
-    Family,
     Formula,
     Index,
     Term,
@@ -27,7 +27,10 @@ from theory.proof.terms import (
     index,
     inner,
     inv,
+    lambertw,
+    member,
     norm,
+    real,
     substitute,
     symbol,
     total,
@@ -175,7 +178,7 @@ def layer(t: Index) -> Layer:
     return Layer(t)
 
 
-def _time_families(t: Index) -> dict[str, dict[str, Family]]:
+def _time_families(t: Index) -> dict[str, Any]:
     now = layer(t)
     return {
         "reals": {
@@ -233,3 +236,39 @@ R_POSITIVE = 0 < R
 def at_all_times(formula: Formula) -> Formula:
     """A static hypothesis about the layer (a definition, a sign), for every iterate."""
     return always(substitute(formula, **_time_families(t)))
+
+
+# Max-margin solution and the alignment lemma ---------------------------------------------------------------
+
+
+def alpha(i: Index, tau: Index) -> Term:
+    """Dual weight of a constraint in M = sum alpha_k A_k."""
+    return symbol("alpha", i, tau)
+
+
+DUAL_NONNEGATIVE = each(0 <= alpha(i, tau))
+DUAL_EXPANSION = veq(M, vtotal(i, SEQUENCES, vtotal(tau, others(i), alpha(i, tau) * A(i, tau))))
+DUAL_MASS = eq(over(alpha(i, tau)), inner(M, M))  # complementary slackness, summed
+
+i1, tau1 = index("i1"), index("tau1")
+SOME_SEQUENCE = member(i1, SEQUENCES)  # with SOME_TOKEN: there is a constraint
+SOME_TOKEN = member(tau1, others(i1))
+
+COUNT_IS = eq(N, over(real(1)))
+LENGTH_BOUND = each_sequence(1 + total(tau, others(i), real(1)) <= T)
+SLOPE_LOWER, SLOPE_UPPER = each_sequence(a_min <= STATIC.a(i)), each_sequence(STATIC.a(i) <= a_max)
+SLOPE_LOWER_POSITIVE = 0 < a_min
+Lam = lambertw((N - 1) * kappa * T**2 * exp(real(-1)))
+
+
+def lam(layer: Layer) -> Term:
+    """g* ||W||, the margin that the max-margin direction would have at the norm of W."""
+    return margin * norm(layer.W)
+
+
+def gaps_bounded(layer: Layer) -> Formula:
+    """The alignment lemma's hypothesis: every logit gap is at least -g* ||W||."""
+    return each(-lam(layer) <= layer.gap(i, tau))
+
+
+WEIGHTS_NONZERO = 0 < norm(STATIC.W)

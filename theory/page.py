@@ -89,10 +89,11 @@ class Theorem:
         return "proved-given" if self.given else "proved"
 
     def __hash__(self) -> int:
+        """Pages go by their key."""
         return hash(self.key)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _proved(page: Theorem) -> Proved:
     if page.prove is None:
         raise ProofError(f"{page.key} is the paper's claim; there is no proof here")

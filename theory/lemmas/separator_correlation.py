@@ -6,7 +6,7 @@ For any W with c_k >= 0: <-grad L, M> >= C, g* C <= ||grad L|| <= R C, where C i
 from __future__ import annotations
 
 from theory import notation as nt
-from theory.notation import STATIC, A, M, R, i, margin, others, over, tau
+from theory.notation import STATIC, A, M, R, i, margin, others, tau
 from theory.page import Theorem, without
 from theory.proof import kernel
 from theory.proof.kernel import Proved, assume, combine, congruence, sum_order

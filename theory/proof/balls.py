@@ -12,7 +12,7 @@ from theory.proof.terms import Term
 Box = Mapping[str, tuple[Fraction, Fraction]]
 
 
-class Undecided(Exception):
+class UndecidedError(Exception):
     """The enclosure meets a point where the term is not defined, or the budget is spent."""
 
 
@@ -25,7 +25,7 @@ def enclose(t: Term, box: Mapping[str, arb]) -> arb:
     """A ball that holds every value of ``t`` over the box.
 
     Raises:
-        Undecided: a divisor's ball holds 0, or a function's argument may leave its domain.
+        UndecidedError: a divisor's ball holds 0, or a function's argument may leave its domain.
     """
     head = t[0]
     if head == "num":
@@ -45,7 +45,7 @@ def enclose(t: Term, box: Mapping[str, arb]) -> arb:
     if head == "inv":
         b = enclose(t[1], box)
         if b.contains(0):
-            raise Undecided(f"divisor may vanish: {t[1]!r}")
+            raise UndecidedError(f"divisor may vanish: {t[1]!r}")
         return 1 / b
     if head == "fn":
         args = [enclose(c, box) for c in t[2:]]
@@ -61,12 +61,12 @@ def enclose(t: Term, box: Mapping[str, arb]) -> arb:
             return args[0].sqrt()
         if t[1] == "lambertw" and args[0] >= 0:
             return args[0].lambertw()
-        raise Undecided(f"argument may leave the domain: {t!r}")
+        raise UndecidedError(f"argument may leave the domain: {t!r}")
     raise ValueError(f"ball arithmetic knows nothing of {t!r}")
 
 
 def holds_on_box(t: Term, box: Box, *, strict: bool, boxes: int = 20_000, bits: int = 96) -> bool:
-    """Whether t > 0 (strict) or t >= 0 at every point of the closed box: True is a proof, False is not one."""
+    """Whether t > 0 (strict) or t >= 0 on the whole closed box: True is a proof, False is not."""
     previous, ctx.prec = ctx.prec, bits
     try:
         names = sorted(box)
@@ -82,7 +82,7 @@ def holds_on_box(t: Term, box: Box, *, strict: bool, boxes: int = 20_000, bits: 
                     continue
                 if value < 0:
                     return False
-            except Undecided:
+            except UndecidedError:
                 pass
             widths = [hi - lo for lo, hi in cell]
             k = widths.index(max(widths)) if widths else 0

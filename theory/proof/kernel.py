@@ -85,7 +85,7 @@ def _build() -> tuple[type[Any], Callable[..., Any]]:
         raise TypeError("a Proved is made by the kernel's rules only")
 
     class Proved(metaclass=_Sealed):
-        """A proved claim: ``hypotheses |- conclusion``, the rule that made it and the claims it was made from."""
+        """A proved claim: ``hypotheses |- conclusion``, its rule and its premises."""
 
         __slots__ = ("__weakref__",)
         __new__ = __init_subclass__ = __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = refuse
@@ -233,7 +233,7 @@ def instantiate(
     vectors: Mapping[str, Family | Vector] | None = None,
     indices: Mapping[str, Index] | None = None,
 ) -> Fact:
-    """Substitute for free symbols in hypotheses and conclusion alike; functions are total, so always sound."""
+    """Substitute for free symbols in hypotheses and conclusion; functions are total, so always sound."""
 
     def family(x: Any) -> Family:
         return x if type(x) is tuple else ((), x)
@@ -332,9 +332,9 @@ def combine(
     """Conclude ``target`` because (its right - left) = sum of m_j e_j exactly, in the fraction field.
 
     Each part is (m_j, claim): e_j is the claim's right - left. For e_j from <= or <, m_j is a nonnegative
-    number or a claim whose right - left is m_j. For e_j from =, m_j is any term or number. A target = takes only
-    = parts; a target < needs one part with m_j > 0 and e_j > 0. ``nonzero`` are claims 0 < b or b < 0 that
-    allow cancelling inv(b); ``nonnegative`` claims 0 <= b or 0 < b allow sqrt(b)^2 = b.
+    number or a claim whose right - left is m_j. For e_j from =, m_j is any term or number. A target = takes
+    only = parts; a target < needs one part with m_j > 0 and e_j > 0. ``nonzero`` are claims 0 < b or b < 0
+    that allow cancelling inv(b); ``nonnegative`` claims 0 <= b or 0 < b allow sqrt(b)^2 = b.
     """
     _need(target[0] in ("le", "lt", "eq"), f"not an (in)equality of reals: {target!r}")
     remainder = _sub(target[2], target[1])
@@ -342,7 +342,8 @@ def combine(
     strict = False
     for multiplier, e in parts:
         if e.conclusion[0] == "eq":
-            m, proofs = (multiplier if isinstance(multiplier, Term) else real(multiplier)), ()
+            m = multiplier if isinstance(multiplier, Term) else real(multiplier)
+            proofs: tuple[Fact, ...] = ()
             a, b = e.conclusion[1:]
         else:
             _need(target[0] != "eq", "an equation does not follow from inequalities")
@@ -435,8 +436,8 @@ def derivative(x: Term, body: Term, point: Term, conditions: Sequence[Fact] = ()
 def monotone(sign: Fact, order: Fact, x: Term, body: Term, conditions: Sequence[Fact] = ()) -> Fact:
     """From 0 <= (or <, or with >= the mirror) body'(x) on a <= x <= b, and a <= b: order of body(a), body(b).
 
-    ``sign`` proves ``0 <= slope`` or ``slope <= 0`` where slope equals the derivative, under hypotheses that may
-    include a <= x and x <= b; so do ``conditions``. (Mean value theorem.)
+    ``sign`` proves ``0 <= slope`` or ``slope <= 0`` where slope is the derivative, under hypotheses
+    that may include a <= x and x <= b; so do ``conditions``. (Mean value theorem.)
     """
     a, b = _sides(order, "le", "lt")
     inside = {_le(a, x), _le(x, b)}
@@ -544,7 +545,8 @@ def cauchy_schwarz(u: Vector, v: Vector) -> Fact:
     return Fact(frozenset(), _le(inner(u, v), Term(("mul", norm(u), norm(v)))))
 
 
-del _rule, _axiom, _build
+if not TYPE_CHECKING:
+    del _rule, _axiom, _build  # nothing is left that could make a claim by hand
 
 
 def ancestry(claim: Proved) -> Iterator[Proved]:

@@ -15,7 +15,7 @@ Cancelling x inv(x) and squaring sqrt(x) need proofs about x: see ``is_zero``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from types import MappingProxyType
@@ -140,7 +140,7 @@ def _exponential(p: Polynomial) -> _Draft:
 
 
 def _depth_name(t: Node) -> str:
-    # The name under which a sum is opened: any name not free in it; chosen by nesting so that equal sums get equal names.
+    # A sum is opened under the first name that is not free in it, so that equal sums get equal names.
     taken = {name for _, name in free(t)}
     k = 0
     while f"~~{k}" in taken:
@@ -197,6 +197,7 @@ def _canonical_parts(x: Any) -> Any:
 def normal(t: Term) -> Polynomial:
     """The normal form of a term."""
     head = t[0]
+    draft: _Draft
     if head == "num":
         draft = {ONE: Fraction(t[1])} if t[1] else {}
     elif head == "add":
@@ -231,8 +232,16 @@ def normal(t: Term) -> Polynomial:
 def is_zero(t: Term, nonzero: Iterable[Term] = (), nonnegative: Iterable[Term] = ()) -> bool:
     """Whether t = 0 in the fraction field, given terms proved nonzero (may be cancelled) or nonnegative.
 
+    A False means "not shown", never "shown nonzero".
+    """
+    return not cleared([t], nonzero, nonnegative)[0]
+
+
+def cleared(terms: Sequence[Term], nonzero: Iterable[Term], nonnegative: Iterable[Term]) -> list[_Draft]:
+    """The normal forms of the terms, all times one product of nonzero divisors that they hold.
+
     ``inv(b)`` is multiplied out only for b in ``nonzero`` (or a factor of one), ``sqrt(b)^2`` becomes b only
-    for b in ``nonnegative``. A False means "not shown", never "shown nonzero".
+    for b in ``nonnegative``.
     """
     cancel: dict[Term, Polynomial] = {}
     for b in nonzero:
@@ -241,22 +250,24 @@ def is_zero(t: Term, nonzero: Iterable[Term] = (), nonnegative: Iterable[Term] =
             rest = monic(p)[1]
             cancel[Term(("inv", rest))] = normal(rest)
         elif p:
-            for atom, _ in next(iter(p)):
-                cancel[Term(("inv", atom))] = normal(atom)
+            cancel |= {Term(("inv", atom)): normal(atom) for atom, _ in next(iter(p))}
     roots = {Term(("fn", "sqrt", canonical(b))): normal(b) for b in nonnegative}
-    p = _square_roots(normal(t), roots)
-    while p:
-        atom = next((a for m in p for a, _ in m if a in cancel), None)
-        if atom is None:
-            return False
-        degree = max(int(dict(m).get(atom, 0)) for m in p)
-        parts = []
-        for m, c in p.items():
-            rest_of = tuple((a, e) for a, e in m if a != atom)
-            lift = degree - int(dict(m).get(atom, 0))
-            parts.append(_product([(rest_of, c)], _power(cancel[atom], lift)))
-        p = _square_roots(_sum(parts), roots)
-    return True
+    drafts = [_square_roots(normal(t), roots) for t in terms]
+    while True:
+        divisor = next((a for p in drafts for m in p for a, _ in m if a in cancel), None)
+        if divisor is None:
+            return drafts
+        degree = max(int(dict(m).get(divisor, 0)) for p in drafts for m in p)
+        lifted = []
+        for draft in drafts:
+            parts = []
+            for m, c in draft.items():
+                kept = tuple((a, e) for a, e in m if a != divisor)
+                parts.append(
+                    _product([(kept, c)], _power(cancel[divisor], degree - int(dict(m).get(divisor, 0))))
+                )
+            lifted.append(_square_roots(_sum(parts), roots))
+        drafts = lifted
 
 
 def _square_roots(p: Polynomial | _Draft, roots: dict[Term, Polynomial]) -> _Draft:

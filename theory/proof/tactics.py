@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from theory.proof import kernel
 from theory.proof.kernel import KernelError, Proved, assume, combine
-from theory.proof.normal import Monomial, monic, normal
+from theory.proof.normal import Monomial, cleared
 from theory.proof.terms import (
     Formula,
     Index,
@@ -29,7 +29,6 @@ from theory.proof.terms import (
     log,
     norm,
     real,
-    sqrt,
 )
 
 STORE = Path(__file__).with_name("certificates.json")
@@ -94,7 +93,7 @@ def inverse_order(order: Proved, positive: Proved) -> Proved:
 
 
 def everywhere(claim: Proved, *at: Index | tuple[Index, Proved | None]) -> Proved:
-    """Specialize nested universal claims in turn; an index may come with the proof that it lies in its domain."""
+    """Specialize nested universal claims in turn; an index may come with the proof that it lies there."""
     for step in at:
         i, inside = step if type(step) is tuple and isinstance(step[0], Index) else (step, None)
         claim = kernel.specialize(claim, i, inside)
@@ -143,7 +142,7 @@ def exp_monotone(order: Proved) -> Proved:
 
 def log_monotone(order: Proved, positive: Proved) -> Proved:
     """From 0 < a and a <= b, log(a) <= log(b)."""
-    a, b = order.conclusion[1:]
+    a = order.conclusion[1]
     x = _symbol()
     x_positive = combine(0 < x, [(1, positive), (1, assume(a <= x))])
     slope = weak(kernel.inverse_positive(x_positive))
@@ -233,43 +232,6 @@ def max_above(a: TermLike, b: TermLike) -> tuple[Proved, Proved]:
 # --- search ------------------------------------------------------------------------------------------------
 
 
-def _cleared(
-    terms: Sequence[Term], nonzero: Iterable[Proved], nonnegative: Iterable[Proved]
-) -> list[dict[Monomial, Fraction]]:
-    """Normal forms of the terms times one common product of the nonzero divisors they hold."""
-    from theory.proof.normal import _power, _product, _square_roots, _sum, canonical
-
-    cancel: dict[Term, Any] = {}
-    for z in nonzero:
-        b = z.conclusion[2] - z.conclusion[1]
-        p = normal(b)
-        if len(p) > 1:
-            rest = monic(p)[1]
-            cancel[Term(("inv", rest))] = normal(rest)
-        else:
-            cancel.update({Term(("inv", a)): normal(a) for a, _ in next(iter(p))})
-    roots = {}
-    for r in nonnegative:
-        b = r.conclusion[2] - r.conclusion[1]
-        roots[sqrt(canonical(b))] = normal(b)
-    drafts = [_square_roots(normal(t), roots) for t in terms]
-    while True:
-        atom = next((a for p in drafts for m in p for a, _ in m if a in cancel), None)
-        if atom is None:
-            return drafts
-        degree = max(int(dict(m).get(atom, 0)) for p in drafts for m in p)
-        lifted = []
-        for p in drafts:
-            parts = []
-            for m, c in p.items():
-                rest_of = tuple((a, e) for a, e in m if a != atom)
-                parts.append(
-                    _product([(rest_of, c)], _power(cancel[atom], degree - int(dict(m).get(atom, 0))))
-                )
-            lifted.append(_square_roots(_sum(parts), roots))
-        drafts = lifted
-
-
 def _multipliers(
     wanted: dict[Monomial, Fraction], given: list[dict[Monomial, Fraction]], free: list[bool]
 ) -> list[Fraction] | None:
@@ -284,8 +246,10 @@ def _multipliers(
     if not rows:
         return [Fraction(0)] * len(given)
     bounds = [(None, None) if f else (0, None) for f in free]
-    found = linprog(np.ones(len(given)), A_eq=a, b_eq=b, bounds=bounds, method="highs-ds") if given else None
-    if found is None or found.status != 0:
+    if not given:
+        return None
+    found = linprog(np.ones(len(given)), A_eq=a, b_eq=b, bounds=bounds, method="highs-ds")
+    if found.status != 0 or found.x is None:
         return None
     support = [j for j, x in enumerate(found.x) if abs(x) > 1e-9]
 
@@ -336,9 +300,9 @@ def follows(
     Raises:
         KernelError: no combination exists (or none was found); the message lists the premises.
     """
-    pairs = [p if type(p) is tuple else (1, p) for p in premises]
-    question = repr((target, [(repr(m.conclusion) if isinstance(m, Proved) else repr(m), e.conclusion) for m, e in pairs],
-                     [z.conclusion for z in nonzero], [z.conclusion for z in nonnegative]))  # fmt: skip
+    pairs: list[tuple[Multiplier, Proved]] = [p if isinstance(p, tuple) else (1, p) for p in premises]
+    asked = [(m.conclusion if isinstance(m, Proved) else m, e.conclusion) for m, e in pairs]
+    question = repr((target, asked, [z.conclusion for z in nonzero], [z.conclusion for z in nonnegative]))
     digest = hashlib.sha256(question.encode()).hexdigest()[:20]
     known = None if CERTIFICATES.search else CERTIFICATES.load().get(digest)
     if known is None:
@@ -346,7 +310,9 @@ def follows(
         for m, e in pairs:
             factor = m.conclusion[2] - m.conclusion[1] if isinstance(m, Proved) else real(m)
             terms.append(factor * (e.conclusion[2] - e.conclusion[1]))
-        wanted, *given = _cleared([target[2] - target[1], *terms], nonzero, nonnegative)
+        regular = [z.conclusion[2] - z.conclusion[1] for z in nonzero]
+        squares = [z.conclusion[2] - z.conclusion[1] for z in nonnegative]
+        wanted, *given = cleared([target[2] - target[1], *terms], regular, squares)
         factors = _multipliers(wanted, given, [e.conclusion[0] == "eq" for _, e in pairs])
         if factors is None:
             listing = "".join(f"\n  {e.conclusion!r}" for _, e in pairs)

@@ -43,7 +43,7 @@ class Index(Node):
 
     __slots__ = ()
 
-    def __add__(self, other: object) -> Self:  # type: ignore[override]
+    def __add__(self, other: object) -> Self:
         if isinstance(other, int) and other >= 0:
             return type(self)(("ix", self[1], self[2] + other))
         if isinstance(other, Index):

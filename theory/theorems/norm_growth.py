@@ -40,11 +40,10 @@ def prove_path_lower() -> Proved:
     now = layer(s)
     positive, size = assume(nt.R_POSITIVE), specialize(assume(nt.DESCENT_NONZERO), s)
     upper = nt.from_all_times(lemma1.UPPER.proved(), s)
-    weight = follows(
-        0 <= e(s) / (R * norm(now.descent)),
-        (follows(0 <= e(s) / R, (specialize(assume(nt.STEPS_NONNEGATIVE), s), kernel.inverse_positive(positive))),
-         kernel.inverse_positive(size)),
-    )  # fmt: skip
+    pace = follows(
+        0 <= e(s) / R, (specialize(assume(nt.STEPS_NONNEGATIVE), s), kernel.inverse_positive(positive))
+    )
+    weight = follows(0 <= e(s) / (R * norm(now.descent)), (pace, kernel.inverse_positive(size)))
     each = follows(e(s) / R <= e(s) * now.C / norm(now.descent), (weight, upper), nonzero=[positive, size])
     summed = kernel.sum_order(each, s, below(t))
     return generalize(restate(path_length(t) / R <= separator_path(t), summed), t, nt.NATURALS)
