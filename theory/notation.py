@@ -28,6 +28,7 @@ from theory.proof.terms import (
     inner,
     inv,
     lambertw,
+    log,
     member,
     norm,
     real,
@@ -39,6 +40,23 @@ from theory.proof.terms import (
     vtotal,
 )
 from theory.proof.terms import free as kernel_free
+
+LATEX = {
+    "tau": r"\tau",
+    "rho": r"\rho",
+    "t0": "t_0",
+    "t1": "t_1",
+    "D": r"(-\nabla\mathcal{L})",
+    "M": r"W_{\mathrm{mm}}",
+    "a_min": r"a_{\min}",
+    "a_max": r"a_{\max}",
+    "e0": r"\epsilon_0",
+    "eta": r"\eta",
+    "alpha": r"\alpha",
+    "theta": r"\theta",
+    "I": r"[n]",
+}
+"""How a kernel name is printed, where it is not printed as it stands."""
 
 i, tau, j, rho = index("i"), index("tau"), index("j"), index("rho")
 s, t = index("s"), index("t")
@@ -272,3 +290,26 @@ def gaps_bounded(layer: Layer) -> Formula:
 
 
 WEIGHTS_NONZERO = 0 < norm(STATIC.W)
+
+
+# Direction and loss ----------------------------------------------------------------------------------------
+
+
+def cosine(layer: Layer) -> Term:
+    """cos, the cosine of the angle between W and the max-margin solution (0 at W = 0)."""
+    return inner(layer.W, M) / (norm(layer.W) * norm(M))
+
+
+def logistic(score: Term) -> Term:
+    """The logistic loss log(1 + exp(-score))."""
+    return log(1 + exp(-score))
+
+
+def loss(layer: Layer) -> Term:
+    """L, the mean logistic loss at the margins m_i = g_i + G_i p_i."""
+    return total(i, SEQUENCES, logistic(g(i) + G(i) * layer.p(i))) / n
+
+
+def least_loss() -> Term:
+    """L*, the mean logistic loss with full attention on every optimal token."""
+    return total(i, SEQUENCES, logistic(g(i) + G(i))) / n

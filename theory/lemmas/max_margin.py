@@ -1,7 +1,7 @@
 """Optimality of the max-margin solution: no W of the same norm has a larger smallest logit gap.
 
-From the optimality conditions of M (alpha_k >= 0, M = sum alpha_k A_k, sum alpha_k = ||M||^2): every common lower
-bound b of the logit gaps of W satisfies b <= g* ||W||; in particular the smallest gap does.
+From the optimality conditions of M (alpha_k >= 0, M = sum alpha_k A_k, sum alpha_k = ||M||^2): every common
+lower bound b of the logit gaps of W satisfies b <= g* ||W||; in particular the smallest gap does.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from theory.notation import STATIC, M, alpha, i, margin, tau
 from theory.page import Theorem
 from theory.proof import kernel
 from theory.proof.kernel import Proved, assume, congruence
-from theory.proof.tactics import follows, norm_squared
+from theory.proof.tactics import follows, norm_squared, product_nonnegative
 from theory.proof.terms import inner, norm, symbol, vector
 
 REFERENCE = "optimality conditions of the hard-margin problem (the paper's W_mm, section 2)"
@@ -36,12 +36,8 @@ def prove_optimality() -> Proved:
         kernel.cauchy_schwarz(M, W),
     )
     inverse = kernel.inverse_positive(positive)
-    square = follows(0 < inverse_of_square(), (inverse, inverse))
+    square = product_nonnegative(inverse, inverse)
     return follows(b <= margin * norm(W), (square, product), nonzero=[positive])
-
-
-def inverse_of_square():  # type: ignore[no-untyped-def]
-    return margin * margin
 
 
 OPTIMALITY = Theorem(

@@ -334,3 +334,11 @@ def follows(
         else:
             parts.append((m * x if isinstance(m, Term) else Fraction(m) * x, e))
     return combine(target, parts, nonzero=list(nonzero), nonnegative=list(nonnegative))
+
+
+# --- numbers -----------------------------------------------------------------------------------------------
+
+
+def one_positive() -> Proved:
+    """0 < 1."""
+    return combine(0 < real(1), [(1, kernel.exp_positive(zero()))])
