@@ -1,13 +1,113 @@
-"""Infeasible constraints: which sequences and tokens clash."""
+"""Infeasible constraints: which sequences and tokens clash, and the proof as a file."""
 
 from __future__ import annotations
 
+import os
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
+from flint import arb, ctx
 from jaxtyping import Float
 
+from numerics.errors import CertificationError, InfeasibleError
+from numerics.maxmargin import exact
+from numerics.maxmargin.certificate import FORMAT, VERSION, write_json
+from numerics.maxmargin.rounding import Rounded, rounded
 from numerics.problem import Problem
 
 _SHOWN = 6
+_BITS = 64
+_WEIGHT_BITS = 60
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class InfeasibilityCertificate:
+    """Positive integer weights w of some constraints, without common factor, and what they prove.
+
+    norm_at_least None: sum w_k A_k = 0 exactly, so that no W has <A_k, W> >= 1 for all k (Farkas).
+    Otherwise: every W that has satisfies ||W||_F >= sum w_k/||sum w_k A_k||_F, the stated number, correctly
+    rounded.
+    """
+
+    problem_hash: str
+    support: tuple[int, ...]
+    constraints: tuple[tuple[int, int], ...]
+    weights: tuple[int, ...]
+    norm_at_least: Rounded | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Give the file's content."""
+        rows = zip(self.support, self.constraints, self.weights, strict=True)
+        beta = [{"constraint": k, "sequence": i, "token": tau, "weight": w} for k, (i, tau), w in rows]
+        content: dict[str, Any] = {"format": FORMAT, "version": VERSION, "problem": self.problem_hash}
+        if self.norm_at_least is None:
+            return content | {"kind": "infeasible", "beta": beta}
+        return content | {
+            "kind": "bound",
+            "bits": _BITS,
+            "norm_at_least": list(self.norm_at_least),
+            "beta": beta,
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the certificate as JSON, atomically; `numerics.maxmargin.checker` verifies it."""
+        write_json(path, self.to_json())
+
+    def beta(self, size: int) -> Float[np.ndarray, " N"]:
+        """Give the weights as floats of sum 1, for all `size` constraints."""
+        beta = np.zeros(size)
+        total = sum(self.weights)
+        beta[list(self.support)] = [w / total for w in self.weights]
+        return beta
+
+
+def proof(problem: Problem, found: exact.Farkas) -> InfeasibilityCertificate:
+    """State exact weights as a certificate."""
+    return _certificate(problem, found.support, found.weights, None)
+
+
+def bound(problem: Problem, beta: Float[np.ndarray, " N"]) -> InfeasibilityCertificate:
+    """Prove ||W|| >= sum beta/||sum beta_k A_k|| for every feasible W, from any beta >= 0."""
+    support = [int(k) for k in np.flatnonzero(beta > 2.0**-_WEIGHT_BITS * np.max(beta))]
+    weights = [round(float(beta[k] / np.max(beta)) * 2**_WEIGHT_BITS) for k in support]
+    shared = int(np.gcd.reduce(np.array(weights, dtype=object)))
+    weights = [w // shared for w in weights]
+    constraints = exact.ExactConstraints(problem)
+    square = constraints.square(support, weights)
+    if square == 0:
+        return _certificate(problem, support, weights, None)
+    with ctx.workprec(4 * _BITS):
+        value = rounded(sum(weights) / arb(square).sqrt() * arb(2) ** (-constraints.exponent), _BITS)
+    if value is None:
+        raise CertificationError("the bound lies between two roundings")
+    return _certificate(problem, support, weights, value)
+
+
+def certify_infeasible(problem: Problem, beta: Float[np.ndarray, " N"]) -> InfeasibilityCertificate:
+    """Prove infeasibility, given a guess of the clashing constraints (beta >= 0).
+
+    The proof is exact while the guess has at most `exact.SIZE_LIMIT` constraints, else a lower bound on
+    ||W||. Raises CertificationError when the constraints turn out to be feasible, be it only just.
+    """
+    guess = [int(k) for k in np.flatnonzero(beta > 0)]
+    if len(guess) > exact.SIZE_LIMIT:
+        return bound(problem, beta)
+    constraints = exact.ExactConstraints(problem)
+    found = exact.farkas(constraints, guess, guess[int(np.argmax(beta[guess]))])
+    outcome = found or exact.optimum(constraints, guess)
+    if isinstance(outcome, exact.ExactOptimum):
+        raise CertificationError("not infeasible, only nearly so: exact arithmetic finds a solution")
+    return proof(problem, outcome)
+
+
+def infeasible_error(problem: Problem, certificate: InfeasibilityCertificate) -> InfeasibleError:
+    """Build the error that carries a certificate."""
+    beta = certificate.beta(problem.n_constraints)
+    message = describe(problem, beta)
+    if certificate.norm_at_least is not None:
+        message += f"; proved for every W of norm below {float(certificate.norm_at_least):.6g}"
+    return InfeasibleError(message, beta, certificate)
 
 
 def describe(problem: Problem, beta: Float[np.ndarray, " N"]) -> str:
@@ -16,17 +116,29 @@ def describe(problem: Problem, beta: Float[np.ndarray, " N"]) -> str:
     `beta` holds nonnegative weights of sum 1 with sum_k beta_k A_k = 0: no W can give all of these
     constraints a positive margin (Farkas).
     """
-    involved = np.flatnonzero(beta > 1e-6 * np.max(beta))
-    involved = involved[np.argsort(-beta[involved], kind="stable")]
+    zero = problem.constraint_sequence[(beta > 0) & (problem.constraint_norms == 0)]
+    if zero.size:
+        return f"infeasible: the query of sequence {zero[0]} is zero: no W can tell its tokens apart"
+    pull = beta * problem.constraint_norms
+    involved = np.flatnonzero((beta > 0) & (pull >= 1e-9 * np.max(pull)))
+    involved = involved[np.argsort(-pull[involved], kind="stable")]
     sequences = problem.constraint_sequence[involved]
-    without_query = [int(i) for i in np.unique(sequences) if not problem.queries[i].any()]
-    if without_query:
-        return (
-            f"infeasible: the query of sequence {without_query[0]} is zero, so no W can tell its tokens apart"
-        )
     names = [f"({i}, {tau})" for i, tau in zip(sequences, problem.constraint_token[involved], strict=True)]
     shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
     return (
         f"infeasible: no W attends to every optimal token; the constraints of (sequence, token) {shown} "
         f"cancel with weights beta >= 0 (sum beta_k A_k = 0)"
+    )
+
+
+def _certificate(
+    problem: Problem, support: list[int], weights: list[int], norm: Rounded | None
+) -> InfeasibilityCertificate:
+    i, tau = problem.constraint_sequence, problem.constraint_token
+    return InfeasibilityCertificate(
+        problem_hash=problem.hash,
+        support=tuple(support),
+        constraints=tuple((int(i[k]), int(tau[k])) for k in support),
+        weights=tuple(weights),
+        norm_at_least=norm,
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Bool, Float
 
+from numerics.maxmargin.certificate import Certificate, certify
 from numerics.problem import Problem
 
 
@@ -40,10 +41,25 @@ class MaxMargin:
         """M/||M||."""
         return self.weights / self.norm
 
+    def certify(self, bits: int = 64) -> Certificate:
+        """Prove the solution from the problem's floats as exact rationals; see `certificate.certify`.
+
+        Every number of the certificate is stated to `bits` bits, with half a unit of the last as its error.
+        Raises CertificationError with the reason where the proof fails.
+        """
+        return certify(self.problem, self.dual, bits)
+
     @classmethod
-    def from_dual(cls, problem: Problem, dual: Float[np.ndarray, " N"], solver: str) -> MaxMargin:
-        """Build M = sum_k dual_k A_k and everything that follows from it."""
-        weights = problem.combine(dual)
+    def from_dual(
+        cls,
+        problem: Problem,
+        dual: Float[np.ndarray, " N"],
+        solver: str,
+        weights: Float[np.ndarray, "d d"] | None = None,
+    ) -> MaxMargin:
+        """Build M = sum_k dual_k A_k (or take a better rounded one) and everything that follows from it."""
+        if weights is None:
+            weights = problem.combine(dual)
         margins = problem.logit_gaps(weights)
         for array in (weights, margins, dual):
             array.setflags(write=False)

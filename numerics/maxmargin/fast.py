@@ -1,0 +1,120 @@
+"""The default solver: a dual active-set method in floats, exact arithmetic where floats cannot tell."""
+
+from __future__ import annotations
+
+import numpy as np
+from flint import arb, arb_mat, ctx
+
+from numerics.errors import AttnratesError, CertificationError
+from numerics.maxmargin import exact, infeasible
+from numerics.maxmargin.active_set import Progress, Ray, Solved, StalledError, solve_units
+from numerics.maxmargin.gram import UnitConstraints, zero_constraints
+from numerics.maxmargin.solution import MaxMargin
+from numerics.problem import Problem
+
+_REFINEMENTS = 4
+_ACCURATE = 1e-11  # KKT residual above which floats are given up for rationals
+_HOPELESS = 1e8  # max ||A_k||/g* from which a bound counts as infeasible when exact arithmetic is too dear
+
+
+def solve(problem: Problem, progress: Progress | None = None) -> MaxMargin:
+    """Solve max margin by its dual, in floats as a rule. Raises InfeasibleError with a certificate.
+
+    Exact arithmetic decides whether constraints that seem to cancel do, and solves what is too
+    ill-conditioned for float64, up to `exact.SIZE_LIMIT` support constraints. Beyond, raises
+    AttnratesError.
+    """
+    zero = np.flatnonzero(zero_constraints(problem))
+    if zero.size:
+        found = exact.Farkas(support=[int(zero[0])], weights=[1])
+        raise infeasible.infeasible_error(problem, infeasible.proof(problem, found))
+    units = UnitConstraints(problem)
+    try:
+        outcome = solve_units(units, progress)
+    except StalledError as error:
+        return _exactly(problem, error.support.tolist(), str(error))
+    if isinstance(outcome, Ray):
+        return _decide(problem, units, outcome)
+    solution = _refined(problem, units, outcome)
+    if solution.residual > _ACCURATE and outcome.support.size <= exact.SIZE_LIMIT:
+        return _exactly(problem, outcome.support.tolist(), "ill-conditioned")
+    return solution
+
+
+def solve_exactly(problem: Problem) -> MaxMargin:
+    """Solve in rational arithmetic from scratch; dual and weights are roundings of the exact numbers."""
+    return _exactly(problem, [], "")
+
+
+def _refined(problem: Problem, units: UnitConstraints, solved: Solved) -> MaxMargin:
+    """Correct W itself by the margins it misses: free of the rounding of its multipliers."""
+    a = np.zeros(problem.n_constraints)
+    a[solved.support] = solved.multipliers
+    W = problem.combine(units.dual(a))
+    best = np.inf
+    for _ in range(_REFINEMENTS):
+        missed = (1.0 - problem.logit_gaps(W))[solved.support]
+        error = float(np.max(np.abs(missed)))
+        if not error < best / 2:
+            break
+        best = error
+        correction = np.zeros(problem.n_constraints)
+        correction[solved.support] = solved.solve(missed * units.targets[solved.support])
+        if not np.isfinite(correction).all():
+            break
+        a += correction
+        W = W + problem.combine(units.dual(correction))
+    return MaxMargin.from_dual(problem, units.dual(np.maximum(a, 0.0)), "active-set", W)
+
+
+def _decide(problem: Problem, units: UnitConstraints, ray: Ray) -> MaxMargin:
+    """Tell infeasible from nearly infeasible."""
+    beta = np.zeros(problem.n_constraints)
+    beta[ray.support] = ray.weights / units.norms[ray.support]
+    beta /= beta.sum()
+    if ray.support.size <= exact.SIZE_LIMIT:
+        constraints = exact.ExactConstraints(problem)
+        found = exact.farkas(constraints, ray.support.tolist(), int(ray.support[-1]))
+        if found:
+            raise infeasible.infeasible_error(problem, infeasible.proof(problem, found))
+        return _exactly(problem, ray.support.tolist(), "nearly infeasible")
+    certificate = infeasible.bound(problem, beta)
+    norm = certificate.norm_at_least
+    if norm is None or float(norm) * float(units.norms.max()) > _HOPELESS:
+        raise infeasible.infeasible_error(problem, certificate)
+    raise AttnratesError(
+        f"max margin: {ray.support.size} constraints cancel in floats, but ||W|| is only proved to exceed "
+        f"{float(norm):.3g}; too ill-conditioned to decide"
+    )
+
+
+def _exactly(problem: Problem, start: list[int], reason: str) -> MaxMargin:
+    constraints = exact.ExactConstraints(problem)
+    try:
+        outcome = exact.optimum(constraints, start)
+    except CertificationError as error:
+        raise AttnratesError(f"max margin: too ill-conditioned for floats ({reason}), and {error}") from None
+    if isinstance(outcome, exact.Farkas):
+        raise infeasible.infeasible_error(problem, infeasible.proof(problem, outcome))
+    dual = np.zeros(problem.n_constraints)
+    with ctx.workprec(128):
+        unit = arb(2) ** (-2 * constraints.exponent)
+        dual[outcome.support] = [float(arb(value) * unit) for value in outcome.values]
+    return MaxMargin.from_dual(problem, dual, "exact", _weights(constraints, outcome))
+
+
+def _weights(constraints: exact.ExactConstraints, optimum: exact.ExactOptimum) -> np.ndarray:
+    """M = 2^-exponent sum_k values_k D_k Z_k', rounded once."""
+    precision = 256
+    while True:
+        with ctx.workprec(precision):
+            values = [arb(value) * arb(2) ** (-constraints.exponent) for value in optimum.values]
+            rows = arb_mat(constraints.differences(optimum.support)).tolist()
+            scaled = [[x * value for x in row] for row, value in zip(rows, values, strict=True)]
+            M = arb_mat(scaled).transpose() * arb_mat(constraints.query_rows(optimum.support))
+            entries = M.entries()
+            error = max((float(x.rad()) for x in entries), default=0.0)
+        floats = np.array([float(x.mid()) for x in entries]).reshape(M.nrows(), M.ncols())
+        if error <= 1e-20 * float(np.abs(floats).max()):
+            return floats
+        precision *= 2
