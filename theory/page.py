@@ -24,7 +24,8 @@ class Rate:
 
     Both are the very terms of the proved claim, evaluated on the run by ``theory.observables``.
     ``from_step`` is the first step the statement speaks of; ``needs`` names the assumptions that the verdict
-    checks on the run before it claims the bound.
+    checks on the run before it claims the bound. ``small_numbers``: both sides are positive and may
+    underflow, so they are compared by their logarithms.
     """
 
     observed: Term
@@ -32,6 +33,7 @@ class Rate:
     sense: Sense
     needs: tuple[str, ...]
     from_step: int = 0
+    small_numbers: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

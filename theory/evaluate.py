@@ -1,0 +1,85 @@
+"""Numbers for kernel terms: the very expression that is proved, evaluated on a run. Floats, not enclosures.
+
+``values`` maps subterms (for instance the norm of W_t) to arrays, one entry a recorded step; everything else
+is computed from them. ``log_value`` evaluates a positive term in the log domain, so that exp(-10^6) is no 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy.special import lambertw
+
+from theory.proof.normal import canonical
+from theory.proof.terms import Term
+
+Values = Mapping[Term, Any]  # canonical subterm -> float or array over the recorded steps
+
+
+def by_canonical(values: Values) -> dict[Term, Any]:
+    """Key the values by the canonical form of their terms."""
+    return {canonical(t): v for t, v in values.items()}
+
+
+def value(t: Term, values: Values) -> Any:
+    """The value of a term.
+
+    Raises:
+        KeyError: a symbol of the term has no value.
+    """
+    found = _look(t, values)
+    if found is not None:
+        return found
+    head = t[0]
+    if head == "num":
+        return float(t[1])
+    if head == "add":
+        return sum(value(c, values) for c in t[1:])
+    if head == "mul":
+        return np.prod(np.broadcast_arrays(*(value(c, values) for c in t[1:])), axis=0)
+    if head == "pow":
+        return value(t[1], values) ** t[2]
+    if head == "inv":
+        with np.errstate(divide="ignore"):
+            return np.divide(1.0, value(t[1], values))
+    if head == "fn":
+        args = [value(c, values) for c in t[2:]]
+        with np.errstate(divide="ignore", over="ignore"):
+            return _FUNCTIONS[t[1]](*args)
+    raise KeyError(f"no value for {t!r}")
+
+
+def log_value(t: Term, values: Values, logs: Values) -> Any:
+    """The logarithm of a positive term; ``logs`` gives logarithms of subterms that may underflow."""
+    found = _look(t, logs)
+    if found is not None:
+        return found
+    if _look(t, values) is None:
+        if t[0] == "mul":
+            return sum(log_value(c, values, logs) for c in t[1:])
+        if t[0] == "pow":
+            return t[2] * log_value(t[1], values, logs)
+        if t[0] == "inv":
+            return -log_value(t[1], values, logs)
+        if t[:2] == ("fn", "exp"):
+            return value(t[2], values)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.log(value(t, values))
+
+
+def _look(t: Term, values: Values) -> Any:
+    if t in values:
+        return values[t]
+    return values.get(canonical(t)) if t[0] != "num" else None
+
+
+_FUNCTIONS: dict[str, Any] = {
+    "exp": np.exp,
+    "log": np.log,
+    "sqrt": np.sqrt,
+    "lambertw": lambda x: lambertw(x).real,
+    "max": np.maximum,
+    "min": np.minimum,
+}

@@ -1,0 +1,102 @@
+"""A recorded run held against a theorem: are its hypotheses met, and is the bound?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from numerics.errors import InputError
+from numerics.run import Run
+from theory import catalog
+from theory.assumptions import Check, check_all
+from theory.evaluate import log_value, value
+from theory.observables import observe
+from theory.page import Theorem
+
+TOLERANCE = 1e-9
+"""A float run may break an inequality that is an equality by rounding: this much, relatively, is not held
+against it. Certified runs need none."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The outcome of ``check``.
+
+    Attributes:
+        theorem: the theorem's key.
+        holds: True or False where every hypothesis holds; None where the bound is not claimed.
+        worst_ratio: the largest observed/bound over the recorded steps (bound/observed for a lower bound, so
+            that at most 1 is a bound kept); nan where not claimed.
+        worst_step: the step at which it occurs.
+        hypotheses: name -> Check.
+        steps, observed, bound: one entry a recorded step that the statement speaks of.
+    """
+
+    theorem: str
+    holds: bool | None
+    worst_ratio: float
+    worst_step: int | None
+    hypotheses: dict[str, Check]
+    steps: Int[np.ndarray, " rows"] = field(repr=False)
+    observed: Float[np.ndarray, " rows"] = field(repr=False)
+    bound: Float[np.ndarray, " rows"] = field(repr=False)
+
+
+def ratios(small: Any, large: Any) -> Float[np.ndarray, " rows"]:
+    """How far each inequality small <= large is used up: at most 1 where it holds, 1 at equality.
+
+    For large > 0 it is max(small, 0)/large; where both are negative, large/small.
+    """
+    small, large = np.broadcast_arrays(np.asarray(small, dtype=float), np.asarray(large, dtype=float))
+    out = np.full(small.shape, np.inf)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        out = np.where(large > 0, np.maximum(small, 0) / large, out)
+        out = np.where((large <= 0) & (small < 0), large / small, out)
+        out = np.where((large == 0) & (small == 0), 1.0, out)
+    return np.where(np.isnan(small) | np.isnan(large), np.nan, out)
+
+
+def _evaluate(run: Run, page: Theorem) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Steps, observed, bound and the ratio of each step."""
+    rate = page.rate
+    assert rate is not None
+    start = int(np.searchsorted(run.history["step"].to_numpy(), rate.from_step))
+    values, logs = observe(run, start)
+    steps = run.history["step"].to_numpy()[start:]
+    shape = steps.shape
+    observed = np.broadcast_to(value(rate.observed, values), shape).astype(float)
+    bound = np.broadcast_to(value(rate.bound, values), shape).astype(float)
+    small, large = (rate.observed, rate.bound) if rate.sense == "upper" else (rate.bound, rate.observed)
+    if rate.small_numbers:  # far along the run both sides underflow: compare logarithms
+        ratio = np.exp(log_value(small, values, logs) - log_value(large, values, logs))
+    else:
+        ratio = ratios(*((observed, bound) if rate.sense == "upper" else (bound, observed)))
+    return steps, observed, bound, np.broadcast_to(ratio, shape)
+
+
+def check(run: Run, key: str) -> Verdict:
+    """Hold a run against a theorem.
+
+    Raises:
+        InputError: no theorem of that key, or one that says nothing of runs.
+    """
+    page = catalog.theorems().get(key)
+    if page is None or page.rate is None:
+        known = ", ".join(k for k, p in catalog.theorems().items() if p.rate)
+        raise InputError(f"no theorem about runs is called {key!r}; there are: {known}")
+    hypotheses = check_all(run, page.rate.needs)
+    if any(c.state != "holds" for c in hypotheses.values()):
+        empty = np.array([])
+        return Verdict(key, None, float("nan"), None, hypotheses, empty.astype(int), empty, empty)
+    steps, observed, bound, ratio = _evaluate(run, page)
+    worst = int(np.argmax(np.where(np.isnan(ratio), np.inf, ratio)))
+    holds = bool(ratio[worst] <= 1 + TOLERANCE)
+    return Verdict(key, holds, float(ratio[worst]), int(steps[worst]), hypotheses, steps, observed, bound)
+
+
+def check_run(run: Run) -> list[Verdict]:
+    """Hold a run against every theorem that says something of runs."""
+    return [check(run, key) for key, page in catalog.theorems().items() if page.rate]
