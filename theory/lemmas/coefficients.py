@@ -11,7 +11,7 @@ from collections.abc import Callable
 from theory import notation as nt
 from theory.lemmas.separator_correlation import LOWER, at_constraint, in_i
 from theory.notation import STATIC as L
-from theory.notation import A, G, M, R, a_max, a_min, g, i, i1, n, others, tau, tau1
+from theory.notation import A, G, M, R, a_max, a_min, g, i, i1, n, others, over, tau, tau1
 from theory.page import Theorem
 from theory.proof import kernel
 from theory.proof.kernel import Proved, assume, discharge, generalize, specialize, sum_order, term_of_sum
@@ -49,14 +49,18 @@ def at_sequence(formula: Formula) -> Proved:
     return specialize(assume(formula), i, in_i)
 
 
+def moved(claim: Proved, inside: Proved) -> Proved:
+    """A claim about the generic sequence i, for another sequence, given that it is one."""
+    return discharge(kernel.instantiate(claim, indices={"i": inside.conclusion[1]}), inside)
+
+
 def one_of_all(claim: Proved, in_i1: Proved, in_tau1: Proved) -> Proved:
     """From 0 <= f at the generic constraint: f at one constraint is at most the sum over all of them."""
     f = claim.conclusion[2]
     within = sum_order(claim, tau, others(i))
     sequence = follows(0 <= total(tau, others(i), f), within)
     outer = term_of_sum(sequence, i, nt.SEQUENCES, in_i1)
-    at_i1 = discharge(kernel.instantiate(claim, indices={"i": in_i1.conclusion[1]}), in_i1)
-    inner_sum = term_of_sum(at_i1, tau, others(in_i1.conclusion[1]), in_tau1)
+    inner_sum = term_of_sum(moved(claim, in_i1), tau, others(in_i1.conclusion[1]), in_tau1)
     return chain(inner_sum, outer)
 
 
@@ -73,19 +77,24 @@ def others_nonnegative() -> Proved:
     return follows(0 <= others_weight(), sum_order(weak(kernel.exp_positive(-L.gap(i, tau))), tau, others(i)))
 
 
+def partition_positive() -> Proved:
+    """0 < 1 + s_i."""
+    return follows(0 < 1 + others_weight(), others_nonnegative(), one_positive())
+
+
 def attention_positive() -> Proved:
     """0 < p_i at the generic sequence: the inverse of 1 + s_i >= 1."""
-    denominator = follows(0 < 1 + others_weight(), others_nonnegative(), one_positive())
-    return follows(0 < L.p(i), kernel.inverse_positive(denominator), at_sequence(L.attention_is()))
+    inverse = kernel.inverse_positive(partition_positive())
+    return follows(0 < L.p(i), inverse, at_sequence(L.attention_is()))
 
 
 def attention_at_most_one() -> Proved:
     """p_i <= 1 at the generic sequence: p_i (1 + s_i) = 1."""
-    denominator = follows(0 < 1 + others_weight(), others_nonnegative(), one_positive())
+    partition = partition_positive()
     return follows(
         L.p(i) <= 1,
-        (kernel.inverse_positive(denominator), others_nonnegative()), at_sequence(L.attention_is()),
-        nonzero=[denominator],
+        (kernel.inverse_positive(partition), others_nonnegative()), at_sequence(L.attention_is()),
+        nonzero=[partition],
     )  # fmt: skip
 
 
@@ -198,6 +207,12 @@ def separation() -> Proved:
     return follows(1 <= norm(a) * norm(M), at_some(assume(nt.SEPARABLE)), kernel.cauchy_schwarz(a, M))
 
 
+def without_mass(claim: Proved) -> Proved:
+    """A claim that does not speak of C, without the hypothesis that defines C: let C be that sum."""
+    mass = over(L.c(i, tau))
+    return discharge(kernel.instantiate(claim, reals={"C": mass}), equation(eq(mass, mass)))
+
+
 def prove_solution_nonzero() -> Proved:
     """0 < ||M||: 1 <= <A_k, M> <= ||A_k|| ||M||."""
     return positive_factor(separation(), norm_nonnegative(A(i1, tau1)), norm(M))
@@ -214,7 +229,7 @@ def prove_gradient_nonzero() -> Proved:
     nonnegative = prove_coefficients_nonnegative()
     lower = discharge(LOWER.proved(), nonnegative, prove_solution_nonzero())
     margin_positive = kernel.inverse_positive(prove_solution_nonzero())
-    return follows(0 < norm(L.descent), lower, (margin_positive, prove_mass_positive()))
+    return without_mass(follows(0 < norm(L.descent), lower, (margin_positive, prove_mass_positive())))
 
 
 HYPOTHESES = {
@@ -292,7 +307,7 @@ BOUND_POSITIVE = _page(
 )  # fmt: skip
 GRADIENT_NONZERO = _page(
     "gradient-nonzero", "The gradient never vanishes", 0 < norm(L.descent),
-    prove_gradient_nonzero, *DEFINITIONS, "C", "gradient", "(S)", *EXISTS,
+    prove_gradient_nonzero, *DEFINITIONS, "gradient", "(S)", *EXISTS,
 )  # fmt: skip
 
 PAGES = (
