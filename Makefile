@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 OUT    ?= out
 
-.PHONY: help setup reproduce test figures bench mutate lint types soak lock clean
+.PHONY: help setup reproduce test figures bench mutate lint soak lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets

@@ -10,8 +10,8 @@ from paper_figs.runs import Setting
 class Experiment(NamedTuple):
     """One data set, its number of seeds, and the step of each rule (for Polyak the longest step allowed).
 
-    The step of GD is the largest of 1, 10, 100, ... at which its path still is one of slow growth on these data;
-    larger ones jump into another, worse direction in one step and stay there.
+    The step of GD is the largest of 1, 10, 100, ... at which it still follows the gradient; a larger one
+    jumps to saturated attention in its first step and stays in that direction, which is worse.
     """
 
     data: str

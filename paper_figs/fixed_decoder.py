@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+import theory
 from paper_figs import experiments, style
 
 if TYPE_CHECKING:
@@ -21,23 +22,28 @@ if TYPE_CHECKING:
     from numerics.run import Run
     from paper_figs.runs import Setting
 
-NAME = "fixed-decoder"
+FLOOR, CEILING = -20.0, 1.0  # powers of ten shown: below the floor curves leave the panel, GD stays readable
 
 
 class Panel(NamedTuple):
-    """One quantity against the iteration, and the theorem that bounds it."""
+    """One quantity against the iteration, and the theorem that bounds it, if one does."""
 
     column: str
     title: str
-    theorem: str
+    theorem: str | None
     log: bool  # whether the column holds base-10 logarithms
 
 
 PANELS = (
-    Panel("log10_excess_loss", r"training loss, $L(W_t)-L^*$", "loss", True),
+    Panel("log10_excess_loss", r"training loss, $L(W_t)-L^*$", None, True),
     Panel("weight_norm", r"norm, $\|W_t\|_F$", "norm-growth", False),
-    Panel("log10_attention_gap", r"attention off the optimal token, $\max_i\,1-p_i$", "sparsification", True),
-    Panel("log10_direction_gap", r"direction, $1-\cos(W_t,W_{\mathrm{mm}})$", "global-direction", True),
+    Panel(
+        "log10_attention_gap",
+        r"attention off the optimal token, $1-\mathrm{min}_i\,p_i$",
+        "sparsification",
+        True,
+    ),
+    Panel("log10_direction_gap", r"direction, $1-\cos(W_t,W_{\mathrm{mm}})$", None, True),
 )
 
 
@@ -68,25 +74,34 @@ def data(runs: Sequence[Run]) -> pd.DataFrame:
 
 def _bound(run: Run, panel: Panel, steps: np.ndarray) -> np.ndarray:
     """Return the theorem's bound at these steps on the panel's scale; no number where it is not claimed."""
-    return np.full(len(steps), np.nan)
+    bound = np.full(len(steps), np.nan)
+    if panel.theorem is None:
+        return bound
+    verdict = theory.check(run, panel.theorem)
+    if verdict.holds is not None:
+        bound[np.searchsorted(steps, verdict.steps)] = verdict.bound
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.log10(bound) if panel.log else bound
 
 
 def draw(frame: pd.DataFrame) -> Figure:
     """Draw the four panels from the saved data alone."""
     with style.applied():
         figure = style.new_figure(style.DOUBLE, 4.3)
-        axes = figure.subplots(2, 2)
+        axes = figure.subplots(2, 2, sharex=True)
         for letter, panel, ax in zip("abcd", PANELS, axes.flat, strict=True):
             for rule, part in frame.groupby("rule", sort=False):
                 _curves(ax, panel, style.RULES[str(rule)], part)
-            ax.set_xscale("symlog", linthresh=1, linscale=0.3)
+            ax.set_xscale("log")
+            ax.set_xlim(1, frame["step"].max())
             ax.set_title(f"({letter}) {panel.title}", loc="left")
-            ax.set_xlim(0, frame["step"].max())
-            if panel.log:
-                ax.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
-                ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: rf"$10^{{{value:.0f}}}$"))
-            else:
+            if not panel.log:
                 ax.set_yscale("log")
+                continue
+            lowest, highest = ax.get_ylim()
+            ax.set_ylim(max(lowest, FLOOR), min(highest, CEILING))
+            ax.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+            ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: rf"$10^{{{value:.0f}}}$"))
         for ax in axes[1]:
             ax.set_xlabel("iteration $t$")
         figure.legend(handles=_legend(frame), loc="outside lower center", ncols=4)
@@ -95,21 +110,18 @@ def draw(frame: pd.DataFrame) -> Figure:
 
 def _curves(ax: Axes, panel: Panel, look: style.Look, part: pd.DataFrame) -> None:
     """Draw the run as a marked line in its rule's look, its bound dotted in the same colour."""
-    shown = part[np.isfinite(part[panel.column])]
-    if not panel.log:
-        shown = shown[shown[panel.column] > 0]
+    column, bound = panel.column, f"bound_{panel.column}"
+    shown = part[(part["step"] > 0) & np.isfinite(part[column])]
     ax.plot(
         shown["step"],
-        shown[panel.column],
+        shown[column],
         color=look.color,
         linestyle=look.linestyle,
         marker=look.marker,
         markevery=max(1, len(shown) // 10),
     )
-    bound = part[np.isfinite(part[f"bound_{panel.column}"])]
-    if not panel.log:
-        bound = bound[bound[f"bound_{panel.column}"] > 0]
-    ax.plot(bound["step"], bound[f"bound_{panel.column}"], color=look.color, linestyle=":", linewidth=1.0)
+    claimed = part[(part["step"] > 0) & np.isfinite(part[bound])]
+    ax.plot(claimed["step"], claimed[bound], color=look.color, linestyle=":", linewidth=1.0)
 
 
 def _legend(frame: pd.DataFrame) -> list[Line2D]:

@@ -31,7 +31,7 @@ TONE = {
     "proved-given": "good",
     "claimed": "warn",
     "observed": "warn",
-    "FAILS": "bad",
+    "failed": "bad",
     "holds": "good",
     "not claimed": "warn",
     "VIOLATED": "bad",
@@ -78,16 +78,15 @@ def _theorems(proofs: Mapping[str, Any]) -> str:
     lines = ["theorem", "status", "steps", "axioms"]
     table = [_row(lines, "th")]
     for entry in proofs["theorems"]:
-        status = "FAILS" if entry.get("error") is not None else entry["status"]
-        page = pages.get(entry["key"])
-        title = escape(entry["title"]) + (f"<br><small>{escape(page.paper_ref)}</small>" if page else "")
+        page = pages[entry["key"]]
+        title = f"{escape(page.title)}<br><small>{escape(page.reference)}</small>"
         axioms = escape(", ".join(entry["axioms"])) or "none"
         table.append(
-            f"<tr><td><strong>{escape(entry['key'])}</strong><br>{title}</td>{_toned(status)}"
+            f"<tr><td><strong>{escape(entry['key'])}</strong><br>{title}</td>{_toned(entry['status'])}"
             f'<td class="number">{entry["steps"]}</td><td>{axioms}</td></tr>'
         )
-        if page:
-            table.append(f'<tr><td colspan="4"><pre>{escape(page.statement)}</pre></td></tr>')
+        statement = escape(page.statement.replace("{claim}", entry["claim"]))
+        table.append(f'<tr><td colspan="4"><pre>{statement}</pre></td></tr>')
     statements = "".join(
         f"<li><strong>{escape(name)}</strong>: {escape(text)}</li>" for name, text in proofs["axioms"].items()
     )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from numerics.errors import InfeasibleError
+from numerics.files import atomic_write
 from paper_figs import experiments, figures, proofs, report, runs, verdicts
 
 if TYPE_CHECKING:
@@ -20,18 +22,18 @@ if TYPE_CHECKING:
 def reproduce(out: Path, *, quick: bool, console: Console) -> bool:
     """Do everything into `out`; return whether all is proved and no bound is violated.
 
-    `out` receives proofs.json, runs/, figures/ and report.html. Finished runs and unchanged proofs and
-    figures are kept; `quick` shortens the runs. Raises InputError when `out` cannot be written, or holds
-    something else under one of these names.
+    `out` receives proofs.json, runs/, figures/ and report.html. Finished runs and unchanged figures are kept;
+    `quick` shortens the runs. Raises InputError when `out` cannot be written, or holds something else under
+    one of these names.
     """
     runs.writable(out)
     out.mkdir(parents=True, exist_ok=True)
 
     _stage(console, 1, "prove")
-    proved, kept = proofs.prove_once(out / "proofs.json")
+    proved = proofs.prove()
     proofs.print_table(proved, console)
-    if kept:
-        console.print(f"(code unchanged: kept from {out / 'proofs.json'}; `attnrates verify` proves anew)")
+    with atomic_write(out / "proofs.json") as stream:
+        stream.write(json.dumps(proved, indent=2).encode())
 
     _stage(console, 2, "train")
     train(out / "runs", quick=quick, console=console)

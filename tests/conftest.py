@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
+import tests.runtime_types  # noqa: F401  # what --jaxtyping-packages in pyproject.toml names
 from attnrates.cli import run as run_command
 
 

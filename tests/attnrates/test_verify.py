@@ -31,11 +31,11 @@ def test_json_has_the_documented_shape(attnrates):
 def test_a_failing_proof_exits_1_and_is_shown(attnrates, monkeypatch):
     genuine = theory.verify()
     value = genuine.to_dict()
-    value["theorems"][0]["error"] = "step 3: not an identity"
+    value["theorems"][0] |= {"status": "failed", "error": "step 3: not an identity"}
     failing = SimpleNamespace(ok=False, to_dict=lambda: value)
     monkeypatch.setattr(theory, "verify", lambda **_: failing)
     result = attnrates("verify")
     assert result.code == 1
-    assert "FAILS" in result.out
+    assert "failed" in result.out
     assert "not an identity" in result.out
     assert json.loads(attnrates("verify", "--json").out)["ok"] is False

@@ -1,0 +1,87 @@
+"""The report: one well-formed file, nothing outside it, with every theorem, verdict and figure in it."""
+
+import shutil
+from html.parser import HTMLParser
+
+import pytest
+
+import theory
+
+VOID = {"meta", "img", "br"}
+
+
+class Page(HTMLParser):
+    """Checks nesting; collects text, links and the tags seen."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.links, self.text, self.tags = [], [], "", set()
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        if tag not in VOID:
+            self.open.append(tag)
+        self.links += [value for name, value in attrs if name in {"src", "href", "srcset", "data", "action"}]
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+@pytest.fixture
+def source(made_runs, tmp_path):
+    folder = tmp_path / "source"
+    shutil.copytree(made_runs, folder / "runs")
+    from paper_figs import style
+
+    figure = style.new_figure(1, 1)
+    style.save(figure, folder / "some-figure")
+    return folder
+
+
+def test_the_report_holds_everything_and_needs_nothing(attnrates, source, tmp_path):
+    out = tmp_path / "report.html"
+    result = attnrates("report", "--from", source, "--out", out)
+    assert (result.code, result.out.strip(), result.err) == (0, str(out), "")
+    content = out.read_text(encoding="utf-8")
+    page = Page(content)
+    assert "script" not in page.tags
+    assert "link" not in page.tags
+    assert page.links
+    assert all(link.startswith("data:image/png;base64,") for link in page.links)
+    assert "url(" not in content
+    assert "@import" not in content
+    for key, theorem in theory.theorems().items():
+        assert key in page.text
+        assert theorem.status in page.text
+    for run in (source / "runs").iterdir():
+        assert f"runs/{run.name}" in page.text
+    assert "not claimed" in page.text
+    assert "some-figure" in page.text
+
+
+def test_names_are_escaped(attnrates, source, tmp_path):
+    run = next((source / "runs").iterdir())
+    run.rename(run.with_name("<b>&bold"))
+    assert attnrates("report", "--from", source, "--out", tmp_path / "r.html").code == 0
+    page = Page((tmp_path / "r.html").read_text())
+    assert "b" not in page.tags
+    assert "<b>&bold" in page.text
+
+
+@pytest.mark.parametrize("name", ["absent", "empty"])
+def test_a_source_without_runs_is_refused(attnrates, tmp_path, name):
+    (tmp_path / "empty").mkdir()
+    result = attnrates("report", "--from", tmp_path / name, "--out", tmp_path / "report.html")
+    assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_a_folder_as_output_is_refused(attnrates, source, tmp_path):
+    result = attnrates("report", "--from", source, "--out", tmp_path)
+    assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
