@@ -126,7 +126,6 @@ HYPOTHESES = {
     "M is not 0": nt.SOLUTION_NONZERO,
     "R bounds the constraints": nt.NORM_BOUND,
 }
-NEEDS = ("S",)
 NOW = layer(t)
 
 GAP = Theorem(
@@ -162,6 +161,8 @@ SPARSIFICATION = Theorem(
     },
     claim=nt.always(nt.each_sequence(1 - NOW.p(i) <= attention_gap_bound(NOW))),
     prove=prove_iterates,
-    rate=Rate(observed=1 - NOW.p(i), bound=attention_gap_bound(NOW), sense="upper", needs=NEEDS),
+    rate=Rate(
+        observed=1 - NOW.p(i), bound=attention_gap_bound(NOW), sense="upper", needs=("S",), small_numbers=True
+    ),
 )
 PAGES = (GAP, STATIC, SPARSIFICATION)
