@@ -41,6 +41,14 @@ class Instance:
         k = self.problem.constraint_sequence
         return self.problem.combine((self.slopes(p) * p**2)[k] * np.exp(-self.problem.logit_gaps(W)))
 
+    def direction(self, W: np.ndarray) -> np.ndarray:
+        """The negative gradient over its norm, from logarithms of the coefficients: safe at large gaps."""
+        mu, k = self.problem.logit_gaps(W), self.problem.constraint_sequence
+        log_p = np.array([-np.logaddexp.reduce([0.0, *-mu[k == i]]) for i in range(self.problem.n)])
+        log_c = (np.log(self.slopes(np.exp(log_p))) + 2 * log_p)[k] - mu
+        D = self.problem.combine(np.exp(log_c - log_c.max()))
+        return D / np.linalg.norm(D)
+
     def loss(self, p: np.ndarray) -> float:
         """L at the attentions p."""
         return float(np.mean(np.logaddexp(0, -(self.g + self.G * p))))

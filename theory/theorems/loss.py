@@ -155,7 +155,7 @@ def prove_static() -> Proved:
 
 def prove_decay() -> Proved:
     """Each 1 - p_i by its own bound, with 0 < a_i <= a_max for the sign; n equal terms."""
-    leak = co.at_sequence(sparsification.STATIC.claim)
+    leak = co.at_sequence(sparsification.LEAK_BOUNDED)
     slope = discharge(co.at_sequence(nt.SLOPE_UPPER), co.SLOPE_UPPER.proved())
     largest = follows(0 <= a_max, slope, co.slope_positive())
     each = follows(a_max * (1 - L.p(i)) <= a_max * sparsification.attention_gap_bound(L), (largest, leak))

@@ -44,6 +44,9 @@ def attention_gap_bound(now: nt.Layer) -> Term:
     return (T - 1) * exp(-guaranteed_gap(now))
 
 
+LEAK_BOUNDED = nt.each_sequence(1 - L.p(i) <= attention_gap_bound(L))
+
+
 def directions_apart(weights: Proved) -> Proved:
     """||M/||M|| - W/||W|| || = sqrt(2 (1 - cos)) when W is not 0."""
     apart = margin * M - inv(norm(L.W)) * L.W
@@ -145,7 +148,7 @@ STATIC = Theorem(
     reference=REFERENCE,
     statement=r"For every $W$: {claim}.",
     hypotheses={**HYPOTHESES, "p": L.attention_is(), "T bounds the lengths": nt.LENGTH_BOUND},
-    claim=nt.each_sequence(1 - L.p(i) <= attention_gap_bound(L)),
+    claim=LEAK_BOUNDED,
     prove=prove_static,
 )
 SPARSIFICATION = Theorem(
