@@ -77,6 +77,11 @@ def _evaluate(run: Run, page: Theorem) -> tuple[np.ndarray, np.ndarray, np.ndarr
     return steps, observed, bound, np.broadcast_to(ratio, shape)
 
 
+def _unclaimed(key: str, hypotheses: dict[str, Check]) -> Verdict:
+    none = np.array([])
+    return Verdict(key, None, float("nan"), None, hypotheses, none.astype(int), none, none)
+
+
 def check(run: Run, key: str) -> Verdict:
     """Hold a run against a theorem.
 
@@ -89,9 +94,12 @@ def check(run: Run, key: str) -> Verdict:
         raise InputError(f"no theorem about runs is called {key!r}; there are: {known}")
     hypotheses = check_all(run, page.rate.needs)
     if any(c.state != "holds" for c in hypotheses.values()):
-        empty = np.array([])
-        return Verdict(key, None, float("nan"), None, hypotheses, empty.astype(int), empty, empty)
-    steps, observed, bound, ratio = _evaluate(run, page)
+        return _unclaimed(key, hypotheses)
+    try:
+        steps, observed, bound, ratio = _evaluate(run, page)
+    except KeyError as missing:
+        hypotheses["recorded"] = Check("unknown", f"the history does not record it: {missing.args[0]}")
+        return _unclaimed(key, hypotheses)
     worst = int(np.argmax(np.where(np.isnan(ratio), np.inf, ratio)))
     holds = bool(ratio[worst] <= 1 + TOLERANCE)
     return Verdict(key, holds, float(ratio[worst]), int(steps[worst]), hypotheses, steps, observed, bound)

@@ -106,7 +106,11 @@ SEPARATOR = Theorem(
     claim=nt.always(inner(START, M) + separator_path(t) <= inner(NOW.W, M)),
     prove=prove_separator,
     rate=Rate(
-        observed=inner(NOW.W, M), bound=inner(START, M) + separator_path(t), sense="lower", needs=NEEDS
+        observed=inner(NOW.W, M),
+        bound=inner(START, M) + separator_path(t),
+        sense="lower",
+        needs=NEEDS,
+        from_step=1,
     ),
 )
 PATH_LOWER = Theorem(
@@ -118,7 +122,7 @@ PATH_LOWER = Theorem(
     hypotheses=without(HYPOTHESES, "M is not 0", "update", "(S)"),
     claim=nt.always(path_length(t) / R <= separator_path(t)),
     prove=prove_path_lower,
-    rate=Rate(observed=separator_path(t), bound=path_length(t) / R, sense="lower", needs=NEEDS),
+    rate=Rate(observed=separator_path(t), bound=path_length(t) / R, sense="lower", needs=NEEDS, from_step=1),
 )
 PATH_UPPER = Theorem(
     key="path-upper",
@@ -129,7 +133,9 @@ PATH_UPPER = Theorem(
     hypotheses=without(HYPOTHESES, "R > 0", "R bounds the constraints", "update"),
     claim=nt.always(separator_path(t) <= path_length(t) / margin),
     prove=prove_path_upper,
-    rate=Rate(observed=separator_path(t), bound=path_length(t) / margin, sense="upper", needs=NEEDS),
+    rate=Rate(
+        observed=separator_path(t), bound=path_length(t) / margin, sense="upper", needs=NEEDS, from_step=1
+    ),
 )
 NORM_GROWTH = Theorem(
     key="norm-growth",
@@ -141,6 +147,10 @@ NORM_GROWTH = Theorem(
     claim=nt.always(margin * path_length(t) / R - norm(START) <= norm(NOW.W)),
     prove=prove_norm,
     rate=Rate(
-        observed=norm(NOW.W), bound=margin * path_length(t) / R - norm(START), sense="lower", needs=NEEDS
+        observed=norm(NOW.W),
+        bound=margin * path_length(t) / R - norm(START),
+        sense="lower",
+        needs=NEEDS,
+        from_step=1,
     ),
 )
