@@ -97,12 +97,10 @@ def print_table(rows: Sequence[Row], console: Console) -> None:
     for row in rows:
         grouped.setdefault(row.run, []).append(row)
     width = min(26, max(len(row.verdict.theorem) for row in rows))
-    for position, (name, group) in enumerate(grouped.items()):
-        table = Table(box=None, expand=True, show_header=position == 0, padding=(0, 2, 0, 0), pad_edge=False)
-        table.add_column("  theorem", width=width + 2, overflow="fold")
-        table.add_column("hypotheses", ratio=1, overflow="fold")
-        table.add_column("worst ratio", width=11, justify="right", no_wrap=True)
-        table.add_column("verdict", width=11, no_wrap=True)
+    console.print(_table(width, header=True))
+    for name, group in grouped.items():
+        console.print(Text(name, style="bold"), soft_wrap=True)
+        table = _table(width)
         for row in group:
             ratio = float(row.verdict.worst_ratio)
             table.add_row(
@@ -111,6 +109,15 @@ def print_table(rows: Sequence[Row], console: Console) -> None:
                 Text(f"{ratio:.4g}" if math.isfinite(ratio) else "-"),
                 Text(row.outcome, style=STYLE[row.outcome]),
             )
-        console.print(Text(name, style="bold"), soft_wrap=True)
         console.print(table)
     console.print(Text(summary(rows)), soft_wrap=True)
+
+
+def _table(width: int, *, header: bool = False) -> Table:
+    """Return an empty table; all have the same columns, so that they line up below each other."""
+    table = Table(box=None, expand=True, show_header=header, padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column("run and theorem", width=width + 2, overflow="fold")
+    table.add_column("hypotheses", ratio=1, overflow="fold")
+    table.add_column("worst ratio", width=11, justify="right", no_wrap=True)
+    table.add_column("verdict", width=11, no_wrap=True)
+    return table

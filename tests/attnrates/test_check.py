@@ -29,7 +29,7 @@ def test_the_table_tells_what_holds_and_which_hypothesis_fails(attnrates, made_r
     start = {name: lines.index(name) for name in (GAUSSIAN, DIGITS)}
     gaussian = next(line for line in lines[start[GAUSSIAN] :] if "norm-growth" in line)
     digits = next(line for line in lines[start[DIGITS] :] if "norm-growth" in line)
-    assert gaussian.endswith("holds")
+    assert gaussian.rstrip().endswith("holds")
     assert "met:" in gaussian
     assert "not claimed" in digits
     assert "E fails" in digits
@@ -57,7 +57,7 @@ def test_json_has_the_documented_shape(attnrates, made_runs):
         assert (row["holds"] is not None) == claimed
         assert (row["worst_ratio"] is not None) == claimed
         if claimed:
-            assert 0 <= row["worst_ratio"] <= 1
+            assert 0 <= row["worst_ratio"] <= 1 + 1e-9  # the tolerance of a verdict on floats
     assert any(row["holds"] for row in rows)
     assert any(row["holds"] is None for row in rows)
 
