@@ -45,12 +45,15 @@ class Solved:
 
 
 class StalledError(AttnratesError):
-    """Rounding stopped the method: too ill-conditioned for float64. `support` is where it stood."""
+    """Rounding stopped the method: too ill-conditioned for float64. It stood at these multipliers."""
 
-    def __init__(self, message: str, support: Int[np.ndarray, " p"]) -> None:
-        """Keep the last support."""
+    def __init__(
+        self, message: str, support: Int[np.ndarray, " p"], multipliers: Float[np.ndarray, " p"]
+    ) -> None:
+        """Keep where the method stood."""
         super().__init__(message)
         self.support = support
+        self.multipliers = multipliers
 
 
 def solve_units(units: UnitConstraints, progress: Progress | None = None) -> Solved | Ray:
@@ -58,7 +61,7 @@ def solve_units(units: UnitConstraints, progress: Progress | None = None) -> Sol
     b = units.targets
     P, a = np.empty(0, dtype=np.intp), np.empty(0)
     solver: Callable[[np.ndarray], np.ndarray] = lambda rhs: rhs  # noqa: E731  (nothing to solve yet)
-    value, batch = 0.0, units.size
+    value, batch = 0.0, min(units.size, units.rank_bound)
     for step in range(50 * units.size + 100):
         violation = b - (units.apply(P, a) if P.size else 0.0)
         violation[P] = -np.inf
@@ -85,10 +88,10 @@ def solve_units(units: UnitConstraints, progress: Progress | None = None) -> Sol
             return outcome
         gain = 0.5 * float(b[outcome.support] @ outcome.multipliers)
         if not gain > value * (1 + 1e-15):
-            raise StalledError(f"the dual value stopped rising at violation {worst:.1e}", P)
+            raise StalledError(f"the dual value stopped rising at violation {worst:.1e}", P, a)
         P, a, solver, value = outcome.support, outcome.multipliers, outcome.solve, gain
         batch = 2
-    raise StalledError("the active-set method did not end", P)
+    raise StalledError("the active-set method did not end", P, a)
 
 
 def _positive_subset(units: UnitConstraints, S: Int[np.ndarray, " s"]) -> Solved | None:
@@ -132,7 +135,7 @@ def _single_step(
         k = units.block(P, column)[:, 0]
         keep, solver = _factor(units.block(P, P)) if P.size else (P, lambda rhs: rhs)
         if keep.size < P.size:
-            raise StalledError("the active constraints became dependent", P)
+            raise StalledError("the active constraints became dependent", P, a)
         direction = solver(k)
         distance = 1.0 - float(k @ direction)  # squared distance of constraint t from the span of P
         violation = float(units.targets[t]) - float(k @ a) - new
@@ -152,7 +155,7 @@ def _single_step(
         P, a = P[stay], a[stay]
     again = _positive_subset(units, P)
     if again is None:
-        raise StalledError("no positive multipliers after a step", P)
+        raise StalledError("no positive multipliers after a step", P, a)
     return again
 
 

@@ -96,8 +96,8 @@ def independent_subset(K: fmpz_mat) -> list[int]:
 
 def margins(constraints: ExactConstraints, rows: Sequence[int], optimum: ExactOptimum) -> list[fmpq]:
     """<A_k, M> for these constraints, exactly."""
-    if not rows:
-        return []
+    if not rows or not optimum.support:
+        return [fmpq(0)] * len(rows)
     numerators, denominator = _common(optimum.values)
     column = fmpz_mat(len(numerators), 1, numerators)
     product = constraints.gram(rows, optimum.support) * column
@@ -129,11 +129,10 @@ def optimum(constraints: ExactConstraints, start: Sequence[int]) -> ExactOptimum
     """
     everything = list(range(constraints.size))
     P, values = _positive_start(constraints, list(start))
-    norms = constraints.problem.constraint_norms
+    norms = np.maximum(constraints.problem.constraint_norms, np.finfo(float).tiny)
     while True:
-        mu = margins(constraints, everything, ExactOptimum(support=P, values=values)) if P else None
-        short = [(float((mu[k] if mu else fmpq(0)) - 1) / norms[k], k) for k in everything]
-        missed = [(gap, k) for gap, k in short if gap < 0 and k not in set(P)]
+        mu = margins(constraints, everything, ExactOptimum(support=P, values=values))
+        missed = [(float(mu[k] - 1) / float(norms[k]), k) for k in everything if mu[k] < 1]
         if not missed:
             return ExactOptimum(support=P, values=values)
         outcome = _exact_step(constraints, P, values, min(missed)[1])

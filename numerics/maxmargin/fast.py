@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from flint import arb, arb_mat, ctx
+from jaxtyping import Float, Int
 
 from numerics.errors import AttnratesError, CertificationError
 from numerics.maxmargin import exact, infeasible
@@ -32,7 +33,9 @@ def solve(problem: Problem, progress: Progress | None = None) -> MaxMargin:
     try:
         outcome = solve_units(units, progress)
     except StalledError as error:
-        return _exactly(problem, error.support.tolist(), str(error))
+        if error.support.size <= exact.SIZE_LIMIT:
+            return _exactly(problem, error.support.tolist(), str(error))
+        raise _bounded(problem, units, error.support, error.multipliers, str(error)) from None
     if isinstance(outcome, Ray):
         return _decide(problem, units, outcome)
     solution = _refined(problem, units, outcome)
@@ -69,22 +72,32 @@ def _refined(problem: Problem, units: UnitConstraints, solved: Solved) -> MaxMar
 
 def _decide(problem: Problem, units: UnitConstraints, ray: Ray) -> MaxMargin:
     """Tell infeasible from nearly infeasible."""
-    beta = np.zeros(problem.n_constraints)
-    beta[ray.support] = ray.weights / units.norms[ray.support]
-    beta /= beta.sum()
     if ray.support.size <= exact.SIZE_LIMIT:
         constraints = exact.ExactConstraints(problem)
         found = exact.farkas(constraints, ray.support.tolist(), int(ray.support[-1]))
         if found:
             raise infeasible.infeasible_error(problem, infeasible.proof(problem, found))
         return _exactly(problem, ray.support.tolist(), "nearly infeasible")
-    certificate = infeasible.bound(problem, beta)
+    raise _bounded(problem, units, ray.support, ray.weights, "they cancel in floats")
+
+
+def _bounded(
+    problem: Problem,
+    units: UnitConstraints,
+    support: Int[np.ndarray, " p"],
+    weights: Float[np.ndarray, " p"],
+    reason: str,
+) -> AttnratesError:
+    """Build the error for constraints too many for exact arithmetic: infeasible, up to a proved norm."""
+    beta = np.zeros(problem.n_constraints)
+    beta[support] = weights / units.norms[support]
+    certificate = infeasible.bound(problem, beta / beta.sum())
     norm = certificate.norm_at_least
     if norm is None or float(norm) * float(units.norms.max()) > _HOPELESS:
-        raise infeasible.infeasible_error(problem, certificate)
-    raise AttnratesError(
-        f"max margin: {ray.support.size} constraints cancel in floats, but ||W|| is only proved to exceed "
-        f"{float(norm):.3g}; too ill-conditioned to decide"
+        return infeasible.infeasible_error(problem, certificate)
+    return AttnratesError(
+        f"max margin: {support.size} constraints are too ill-conditioned to decide ({reason}); it is only "
+        f"proved that ||W|| is at least {float(norm):.3g}"
     )
 
 

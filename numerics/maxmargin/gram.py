@@ -29,6 +29,7 @@ class UnitConstraints:
         self.problem = problem
         self.sequence = problem.constraint_sequence
         self.size = problem.n_constraints
+        self.rank_bound = problem.d * min(problem.n, problem.d)  # of K
         self.dense = self.size <= self.DENSE_LIMIT if dense is None else dense
         lengths, self.rows = _unit_rows(problem.differences)
         query_lengths, self.queries = _unit_rows(problem.queries)
