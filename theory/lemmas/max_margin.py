@@ -37,8 +37,10 @@ def prove_optimality() -> Proved:
     )
     inverse = kernel.inverse_positive(positive)
     square = product_nonnegative(inverse, inverse)
-    return follows(b <= margin * norm(W), (square, product), nonzero=[positive])
+    return follows(CLAIM, (square, product), nonzero=[positive])
 
+
+CLAIM = b <= margin * norm(W)
 
 OPTIMALITY = Theorem(
     key="max-margin-optimality",
@@ -53,6 +55,6 @@ OPTIMALITY = Theorem(
         "M is not 0": nt.SOLUTION_NONZERO,
         "gaps are at least b": GAPS_AT_LEAST,
     },
-    claim=b <= margin * norm(W),
+    claim=CLAIM,
     prove=prove_optimality,
 )
