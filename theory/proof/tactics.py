@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -342,3 +342,59 @@ def follows(
 def one_positive() -> Proved:
     """0 < 1."""
     return combine(0 < real(1), [(1, kernel.exp_positive(zero()))])
+
+
+# --- logarithms of quotients, telescoping sums -------------------------------------------------------------
+
+
+def log_quotient(p: Proved, q: Proved) -> Proved:
+    """From 0 < a and 0 < b, log(a/b) = log(a) - log(b)."""
+    from theory.proof.terms import eq
+
+    a, b = p.conclusion[2], q.conclusion[2]
+    hole = _symbol()
+    ratio = product_nonnegative(p, kernel.inverse_positive(q))
+    whole = kernel.congruence(equation(eq(a / b * b, a), nonzero=[q]), log(hole), hole)
+    split = log_product(ratio, q)
+    return combine(eq(log(a / b), log(a) - log(b)), [(-1, split), (1, whole)])
+
+
+def log_secant(p: Proved, q: Proved) -> Proved:
+    """From 0 < a and 0 < b, log(b) - log(a) <= (b - a)/a."""
+    a, b = p.conclusion[2], q.conclusion[2]
+    ratio = product_nonnegative(q, kernel.inverse_positive(p))
+    above = log_tangent(ratio)
+    split = log_quotient(q, p)
+    return combine(log(b) - log(a) <= (b - a) / a, [(1, above), (-1, split)], nonzero=[p])
+
+
+def telescoped(f: Callable[[Index], Term], t: Index) -> Proved:
+    """The sum of f(s + 1) - f(s) over s < t is f(t) - f(0), by induction over t."""
+    from theory.proof.terms import below, eq, index, number, total
+
+    s, k = index(fresh()[1:] + "'"), index(fresh()[1:] + "'")
+
+    def claim(k: Index) -> Formula:
+        return eq(total(s, below(k), f(s + 1) - f(s)), f(k) - f(number(0)))
+
+    step = restate(claim(k + 1), assume(claim(k)))
+    return kernel.specialize(kernel.induction(equation(claim(number(0))), step, k), t)
+
+
+# --- minima ------------------------------------------------------------------------------------------------
+
+
+def at_most_min(p: Proved, q: Proved) -> Proved:
+    """From c <= a and c <= b, c <= min(a, b)."""
+    from theory.proof.terms import eq, minimum
+
+    c, a = p.conclusion[1:]
+    b = q.conclusion[2]
+    target = c <= minimum(a, b)
+    low = combine(target, [(1, p), (-1, min_of(assume(a <= b)))])
+    swapped = kernel.max_is(weak(assume(b < a)))
+    least = combine(
+        eq(minimum(a, b), b),
+        [(1, kernel.min_is_minus_max(a, b)), (-1, kernel.max_commutes(a, b)), (-1, swapped)],
+    )
+    return kernel.cases(low, combine(target, [(1, q), (-1, least)]), a, b)
