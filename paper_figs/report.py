@@ -103,11 +103,12 @@ def _verdicts(rows: Sequence[Row]) -> str:
         if row.run != run:
             run = row.run
             table.append(f'<tr><th class="run" colspan="5">{escape(run)}</th></tr>')
+        hypotheses = "<br>".join(escape(text) for text in [row.hypotheses, *row.reasons])
         ratio = float(row.verdict.worst_ratio)
         number = f"{ratio:.4g}" if math.isfinite(ratio) else "&ndash;"
         step = "&ndash;" if row.verdict.worst_step is None else str(int(row.verdict.worst_step))
         table.append(
-            f"<tr><td>{escape(row.verdict.theorem)}</td><td>{escape(row.hypotheses)}</td>"
+            f"<tr><td>{escape(row.verdict.theorem)}</td><td>{hypotheses}</td>"
             f'<td class="number">{number}</td><td class="number">{step}</td>{_toned(row.outcome)}</tr>'
         )
     return (

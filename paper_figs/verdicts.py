@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from theory import Verdict
 
+STATES = ("holds", "fails", "unknown")
 STYLE = {"holds": "green", "not claimed": "yellow", "VIOLATED": "bold red"}
 
 
@@ -36,14 +38,18 @@ class Row:
 
     @property
     def hypotheses(self) -> str:
-        """The hypotheses that hold, or else those that do not, with the reason."""
+        """In short: the hypotheses that do not hold, or else those that do."""
         checks = self.verdict.hypotheses
-        missing = [
-            f"{name} {'fails' if check.state == 'fails' else 'unknown'}: {check.detail}"
-            for name, check in checks.items()
-            if check.state != "holds"
-        ]
-        return "; ".join(missing) if missing else "met: " + " ".join(checks)
+        groups = {state: [name for name, check in checks.items() if check.state == state] for state in STATES}
+        missing = [f"{state}: {' '.join(groups[state])}" for state in ("fails", "unknown") if groups[state]]
+        return "; ".join(missing) or ("met: " + " ".join(checks) if checks else "needs none")
+
+    @property
+    def reasons(self) -> list[str]:
+        """Why, for each hypothesis that does not hold."""
+        checks = self.verdict.hypotheses.items()
+        words = {"fails": "fails", "unknown": "is unknown"}
+        return [f"{name} {words[c.state]}: {c.detail}" for name, c in checks if c.state != "holds"]
 
     def to_dict(self) -> dict[str, Any]:
         """The row of `attnrates check --json`; holds is true, false or null (not claimed)."""
@@ -87,7 +93,7 @@ def summary(rows: Sequence[Row]) -> str:
         count[row.outcome] += 1
     return (
         f"{len({row.run for row in rows})} runs: {count['holds']} bounds hold, "
-        f"{count['not claimed']} not claimed (a hypothesis fails), {count['VIOLATED']} violated"
+        f"{count['not claimed']} not claimed (a hypothesis fails or is unknown), {count['VIOLATED']} violated"
     )
 
 
@@ -110,6 +116,8 @@ def print_table(rows: Sequence[Row], console: Console) -> None:
                 Text(row.outcome, style=STYLE[row.outcome]),
             )
         console.print(table)
+        for reason in dict.fromkeys(reason for row in group for reason in row.reasons):
+            console.print(Padding(Text(reason), (0, 0, 0, 2)))
     console.print(Text(summary(rows)), soft_wrap=True)
 
 

@@ -32,7 +32,8 @@ def test_the_table_tells_what_holds_and_which_hypothesis_fails(attnrates, made_r
     assert gaussian.rstrip().endswith("holds")
     assert "met:" in gaussian
     assert "not claimed" in digits
-    assert "E fails" in digits
+    assert "fails: E" in digits
+    assert any(line.startswith("  E fails: ") for line in lines)
     assert lines[-1].startswith("4 runs: ")
 
 
