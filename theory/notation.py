@@ -313,3 +313,31 @@ def loss(layer: Layer) -> Term:
 def least_loss() -> Term:
     """L*, the mean logistic loss with full attention on every optimal token."""
     return total(i, SEQUENCES, logistic(g(i) + G(i))) / n
+
+
+# Tokens and loss, for the gradient formula -----------------------------------------------------------------
+
+
+def token(i: Index, tau: Index) -> Vector:
+    """X_(i,tau) = x_(i,tau) z_i' for a non-optimal token, so that its logit is <X_(i,tau), W>."""
+    return vector("X", i, tau)
+
+
+def optimal_token(i: Index) -> Vector:
+    """X_(i,o_i) = x_(i,o_i) z_i'."""
+    return vector("Xo", i)
+
+
+def score(i: Index, tau: Index) -> Term:
+    """Score g_(i,tau) = y_i u' x_(i,tau) of a non-optimal token."""
+    return symbol("gs", i, tau)
+
+
+def optimal_score(i: Index) -> Term:
+    """Score g_(i,o_i) of the optimal token."""
+    return symbol("go", i)
+
+
+CONSTRAINT_IS = each(veq(A(i, tau), optimal_token(i) - token(i, tau)))
+SCORES_EQUAL = each(eq(score(i, tau), g(i)))  # (E)
+SCORE_GAP_IS = each_sequence(eq(optimal_score(i), g(i) + G(i)))
