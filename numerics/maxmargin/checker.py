@@ -109,6 +109,7 @@ def _check_ties(
         return True, "fails" if inactive else "holds"
     p = len(support)
     cross = integers.gram(support, ties)
+    _demand(K.rank() == p, "the support is dependent")
     y = K.solve(fmpz_mat(p, 1, [1] * p))
     C = K.solve(cross)
     spanned = []
