@@ -245,7 +245,7 @@ def test_rounding_is_correct_and_unique(bits: int) -> None:
 
 def certificates() -> list[tuple[Problem, dict]]:
     """One of every kind: optimal with inactive constraints, full support, ties; infeasible; bound."""
-    cases = [load("digits:3v5,n=4"), load("gaussian:n=2,T=3,d=40")]
+    cases = [load("digits:3v5,n=2,patch=4"), load("gaussian:n=2,T=3,d=40")]
     first = cases[1]
     stacked = (np.concatenate([a, a]) for a in (first.tokens, first.queries, first.labels))
     cases.append(Problem(*stacked, first.decoder))
