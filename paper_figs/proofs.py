@@ -27,8 +27,13 @@ def prove(*, search: bool = False) -> dict[str, Any]:
     return {"ok": bool(report.ok), **report.to_dict()}
 
 
+def axiom_numbers(proofs: dict[str, Any], entry: dict[str, Any]) -> list[int]:
+    """Give the places, from 1, of the axioms that a theorem's proof uses in the list of all axioms."""
+    return [number for number, name in enumerate(proofs["axioms"], start=1) if name in entry["axioms"]]
+
+
 def print_table(proofs: dict[str, Any], console: Console) -> None:
-    """Print each theorem with status, number of steps and axioms, then what the axioms say."""
+    """Print each theorem with status, number of steps and axioms by number, then the axioms."""
     table = Table(box=None, expand=True, padding=(0, 2, 0, 0), pad_edge=False)
     table.add_column("theorem", overflow="fold")
     table.add_column("status", no_wrap=True)
@@ -39,12 +44,12 @@ def print_table(proofs: dict[str, Any], console: Console) -> None:
             Text(entry["key"]),
             Text(entry["status"], style=STYLE[entry["status"]]),
             str(entry["steps"]),
-            Text(", ".join(entry["axioms"]) or "none"),
+            Text(" ".join(map(str, axiom_numbers(proofs, entry))) or "none"),
         )
     console.print(table)
     console.print(Text("axioms of the kernel:"))
-    for name, statement in proofs["axioms"].items():
-        console.print(Text(f"  {name}: {statement}"))
+    for number, (name, statement) in enumerate(proofs["axioms"].items(), start=1):
+        console.print(Text(f"  {number} {name}: {statement}"))
     for entry in proofs["theorems"]:
         if entry["status"] == "failed":
             console.print(Text(f"{entry['key']} fails: {entry['error']}", style=STYLE["failed"]))

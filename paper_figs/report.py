@@ -10,11 +10,13 @@ from importlib.metadata import version
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+import theory
 from numerics.files import atomic_write
+from paper_figs.proofs import axiom_numbers
 from paper_figs.provenance import source_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from paper_figs.verdicts import Row
@@ -38,7 +40,7 @@ TONE = {
 }
 
 
-def write(path: Path, proofs: Mapping[str, Any], rows: Sequence[Row], pictures: Sequence[Path]) -> None:
+def write(path: Path, proofs: dict[str, Any], rows: Sequence[Row], pictures: Sequence[Path]) -> None:
     """Write the report: proof results (of `proofs.prove`), verdict rows, and PNG pictures inlined."""
     style = files("paper_figs").joinpath("report.css").read_text(encoding="utf-8")
     body = [
@@ -71,29 +73,32 @@ def write(path: Path, proofs: Mapping[str, Any], rows: Sequence[Row], pictures: 
         stream.write("\n".join(page).encode())
 
 
-def _theorems(proofs: Mapping[str, Any]) -> str:
-    import theory
-
-    pages = theory.theorems()
-    lines = ["theorem", "status", "steps", "axioms"]
-    table = [_row(lines, "th")]
-    for entry in proofs["theorems"]:
-        page = pages[entry["key"]]
-        title = f"{escape(page.title)}<br><small>{escape(page.reference)}</small>"
-        axioms = escape(", ".join(entry["axioms"])) or "none"
-        table.append(
-            f"<tr><td><strong>{escape(entry['key'])}</strong><br>{title}</td>{_toned(entry['status'])}"
-            f'<td class="number">{entry["steps"]}</td><td>{axioms}</td></tr>'
-        )
-        statement = escape(page.statement.replace("{claim}", entry["claim"]))
-        table.append(f'<tr><td colspan="4"><pre>{statement}</pre></td></tr>')
-    statements = "".join(
+def _theorems(proofs: dict[str, Any]) -> str:
+    """Tabulate the theorems, then the lemmas under a fold, then list the axioms."""
+    theorems = [entry for entry in proofs["theorems"] if entry["kind"] != "lemma"]
+    lemmas = [entry for entry in proofs["theorems"] if entry["kind"] == "lemma"]
+    axioms = "".join(
         f"<li><strong>{escape(name)}</strong>: {escape(text)}</li>" for name, text in proofs["axioms"].items()
     )
     return (
-        f'<div class="wide"><table>{"".join(table)}</table></div>'
-        f"<p>Axioms used, all of them:</p><ul>{statements}</ul><p>Kernel: {proofs['kernel_lines']} lines.</p>"
+        f"{_pages(proofs, theorems)}<details><summary>{len(lemmas)} lemmas</summary>{_pages(proofs, lemmas)}"
+        f"</details><p>The axioms of the kernel, {proofs['kernel_lines']} lines of code:</p><ol>{axioms}</ol>"
     )
+
+
+def _pages(proofs: dict[str, Any], entries: Sequence[dict[str, Any]]) -> str:
+    """Tabulate pages of the theory: title, source, statement, status, steps, axioms by number."""
+    table = [_row(["theorem", "status", "steps", "axioms"], "th")]
+    for entry in entries:
+        page = theory.theorems()[entry["key"]]
+        statement = escape(page.statement.replace("{claim}", entry["claim"]))
+        numbers = " ".join(map(str, axiom_numbers(proofs, entry))) or "none"
+        table.append(
+            f"<tr><td><strong>{escape(page.key)}</strong>: {escape(page.title)}<br>"
+            f"<small>{escape(page.reference)}</small><pre>{statement}</pre></td>{_toned(entry['status'])}"
+            f'<td class="number">{entry["steps"]}</td><td>{numbers}</td></tr>'
+        )
+    return f'<div class="wide"><table>{"".join(table)}</table></div>'
 
 
 def _verdicts(rows: Sequence[Row]) -> str:
