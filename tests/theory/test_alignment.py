@@ -17,7 +17,7 @@ from theory.page import ProofError
 from theory.proof.kernel import KernelError, assume
 from theory.proof.terms import Fraction, eq, exp, inner, lambertw, log, norm, real
 
-PAGES = (alignment.ALIGNMENT, max_margin.OPTIMALITY)
+PAGES = (*alignment.PAGES, max_margin.OPTIMALITY)
 E = exp(real(-1))
 
 
@@ -40,6 +40,7 @@ def replace_constant(monkeypatch, Lam, statement=None, height=1):
     monkeypatch.setattr(alignment, "Lam", Lam)
     monkeypatch.setattr(alignment, "B", B)
     monkeypatch.setattr(alignment, "h", height * a_max * exp(-B - 1))
+    monkeypatch.setattr(alignment, "PRODUCT", inner(L.descent, L.W) <= B * inner(L.descent, M))
     monkeypatch.setattr(alignment, "CLAIM", claim(Lam) if statement is None else statement)
 
 
@@ -97,6 +98,13 @@ def test_a_stronger_claim_is_not_proved(name, monkeypatch):
         try_to_prove(monkeypatch, nt.Lam, STRONGER_CLAIMS[name])
 
 
+@pytest.mark.parametrize("factor", [nt.lam(L), nt.lam(L) + nt.Lam / 2, Fraction(99, 100) * alignment.B])
+def test_no_smaller_factor_is_proved_in_the_product_form(factor, monkeypatch):
+    monkeypatch.setattr(alignment, "PRODUCT", inner(L.descent, L.W) <= factor * inner(L.descent, M))
+    with pytest.raises(KernelError):
+        alignment.prove_product()
+
+
 @pytest.mark.parametrize("factor", [Fraction(1, 2), Fraction(99, 100)])
 def test_no_lower_cap_on_a_share_is_proved(factor, monkeypatch):
     with pytest.raises(KernelError):
@@ -146,7 +154,8 @@ def test_it_holds_on_random_layers(seed):
         if not np.any(W) or at.problem.logit_gaps(W).min() < -at.margin * np.linalg.norm(W):
             continue
         values = terms_of(at, W)
-        left, right = (value(side, values) for side in alignment.CLAIM[1:])
-        assert left <= right + 1e-12 * abs(right)
+        for page in alignment.PAGES:
+            left, right = (value(side, values) for side in page.claim[1:])
+            assert left <= right + 1e-12 * abs(right)
         checked += 1
     assert checked

@@ -1,8 +1,10 @@
 """Lemma 2 (alignment): the negative gradient is at least as well aligned with M as with W, up to a factor.
 
-With lam = g* ||W|| > 0, every logit gap at least -lam and Lam = LambertW((N - 1) kappa T^2/e):
+With lam = g* ||W||, every logit gap at least -lam, and Lam = LambertW((N - 1) kappa T^2/e):
 
-    lam/(lam + Lam) <-grad L, W>/||W|| <= g* <-grad L, M>.
+    <-grad L, W> <= (lam + Lam) <-grad L, M>;    for W not 0, (1 - eps) <-grad L, W^> <= <-grad L, M^>
+
+with eps = Lam/(lam + Lam); W^ and M^ are the directions of W and M.
 
 kappa = a_max/a_min, N is the number of constraints, T the length of the longest sequence. Proof, with
 B = lam + Lam and f_k = c_k (mu_k - B): no f_k exceeds h = a_max exp(-B - 1); at the least gap k0, f_k0 is at
@@ -17,7 +19,7 @@ from theory.lemmas import max_margin
 from theory.lemmas.separator_correlation import CORRELATION, along, at_constraint
 from theory.notation import STATIC as L
 from theory.notation import Lam, M, N, T, a_max, a_min, i, i1, kappa, margin, others, over, tau
-from theory.page import Theorem
+from theory.page import Theorem, without
 from theory.proof import kernel
 from theory.proof.kernel import Proved, assume, discharge, specialize, sum_order
 from theory.proof.tactics import (
@@ -25,6 +27,7 @@ from theory.proof.tactics import (
     exp_monotone,
     exp_tangent,
     follows,
+    norm_nonnegative,
     one_positive,
     product_nonnegative,
     restate,
@@ -48,10 +51,10 @@ def share(i: nt.Index, tau: nt.Index) -> nt.Term:
     return L.c(i, tau) * (L.gap(i, tau) - B)
 
 
-def scaled_norm_positive() -> Proved:
-    """0 < lam."""
+def scaled_norm_nonnegative() -> Proved:
+    """0 <= lam."""
     inverse = kernel.inverse_positive(assume(nt.SOLUTION_NONZERO))
-    return product_nonnegative(inverse, assume(nt.WEIGHTS_NONZERO))
+    return product_nonnegative(weak(inverse), norm_nonnegative(L.W))
 
 
 def constant_is() -> tuple[Proved, Proved]:
@@ -183,29 +186,32 @@ def shares_at_most_zero() -> Proved:
     )
 
 
-def prove_alignment() -> Proved:
-    """<-grad L, W> <= B C <= B <-grad L, M>, times g*/B."""
+PRODUCT = inner(L.descent, L.W) <= B * inner(L.descent, M)
+
+
+def prove_product() -> Proved:
+    """<-grad L, W> - B C = sum f_k <= 0, and C <= <-grad L, M>."""
     binders = [(i0, nt.SEQUENCES), (tau0, others(i0))]
-    witness = [co.some_i, co.some_tau]
-    total_share = kernel.least(shares_at_most_zero(), binders, mu0, witness)
-    constant, _ = constant_is()
-    positive = follows(0 < B, scaled_norm_positive(), constant)
-    nonnegative = co.for_each_constraint(weak(co.coefficient_positive(slope_positive())))
-    correlation = discharge(CORRELATION.proved(), nonnegative)
-    reach = follows(
-        inner(L.descent, L.W) <= B * inner(L.descent, M),
-        total_share, along(L.W), (B, assume(L.mass_is())), (positive, correlation),
-    )  # fmt: skip
-    inverse = kernel.inverse_positive(assume(nt.SOLUTION_NONZERO))
-    weight = product_nonnegative(inverse, kernel.inverse_positive(positive))
-    aligned = follows(
-        CLAIM, (weak(weight), reach),
-        nonzero=[positive, assume(nt.SOLUTION_NONZERO), assume(nt.WEIGHTS_NONZERO)],
-    )  # fmt: skip
-    return discharge(co.without_mass(aligned), co.SOLUTION_NONZERO.proved())
+    shares = kernel.least(shares_at_most_zero(), binders, mu0, [co.some_i, co.some_tau])
+    nonnegative = follows(0 <= B, scaled_norm_nonnegative(), constant_is()[0])
+    coefficients = co.for_each_constraint(weak(co.coefficient_positive(slope_positive())))
+    correlation = discharge(CORRELATION.proved(), coefficients)
+    reach = follows(PRODUCT, shares, along(L.W), (B, assume(L.mass_is())), (nonnegative, correlation))
+    return discharge(co.without_mass(reach), co.SOLUTION_NONZERO.proved())
 
 
 CLAIM = lam / (lam + Lam) * (inner(L.descent, L.W) / norm(L.W)) <= margin * inner(L.descent, M)
+
+
+def prove_alignment() -> Proved:
+    """The product form, times g*/B."""
+    solution, weights = co.SOLUTION_NONZERO.proved(), assume(nt.WEIGHTS_NONZERO)
+    inverse = kernel.inverse_positive(solution)
+    positive = follows(0 < B, (inverse, weights), constant_is()[0])
+    weight = weak(product_nonnegative(inverse, kernel.inverse_positive(positive)))
+    return follows(CLAIM, (weight, prove_product()), nonzero=[positive, solution, weights])
+
+
 HYPOTHESES = {
     "(S)": nt.SEPARABLE,
     "alpha >= 0": nt.DUAL_NONNEGATIVE,
@@ -225,13 +231,25 @@ HYPOTHESES = {
     "with a constraint": nt.SOME_TOKEN,
 }
 
+ALIGNMENT_PRODUCT = Theorem(
+    key="alignment-product",
+    title="Along the weights the negative gradient goes no further than along the max-margin solution",
+    kind="lemma",
+    reference=REFERENCE,
+    statement=r"If every logit gap of $W$ is at least $-\lambda$: {claim}.",
+    hypotheses=without(HYPOTHESES, "W is not 0"),
+    claim=PRODUCT,
+    prove=prove_product,
+)
 ALIGNMENT = Theorem(
     key="alignment",
     title="The negative gradient is nearly as well aligned with the max-margin solution as with the weights",
     kind="lemma",
     reference=REFERENCE,
-    statement=r"If every logit gap of $W$ is at least $-\lambda$: {claim}.",
+    statement=r"If $W \ne 0$ and every logit gap of $W$ is at least $-\lambda$: {claim}.",
     hypotheses=HYPOTHESES,
     claim=CLAIM,
     prove=prove_alignment,
 )
+
+PAGES = (ALIGNMENT_PRODUCT, ALIGNMENT)
