@@ -5,6 +5,7 @@ solution, every logit gap is at least u (g* - R sqrt(2 (1 - cos))), hence every 
 
     1 - p_i <= (T - 1) exp(-u (g* - R sqrt(2 (1 - cos)))).
 
+Once 1 - cos <= (1 - theta)^2 g*^2/(2 R^2), every logit gap is at least theta g* u.
 Only separability enters: no condition on the scores, on the initial weights or on the step-size rule. At
 W = 0 it says 1 - p_i <= T - 1.
 """
@@ -18,7 +19,7 @@ from theory.notation import STATIC as L
 from theory.notation import A, M, R, T, i, layer, margin, others, t, tau
 from theory.page import Rate, Theorem
 from theory.proof import kernel
-from theory.proof.kernel import Proved, assume
+from theory.proof.kernel import Proved, assume, discharge
 from theory.proof.tactics import (
     equation,
     everywhere,
@@ -26,10 +27,12 @@ from theory.proof.tactics import (
     follows,
     norm_nonnegative,
     one_positive,
+    product_nonnegative,
+    square_root_order,
     weak,
     zero,
 )
-from theory.proof.terms import Term, eq, exp, inner, inv, norm, sqrt, symbol
+from theory.proof.terms import Formula, Term, eq, exp, inner, inv, norm, sqrt, symbol
 
 REFERENCE = "our Theorem A(iv); the paper's attention sparsification with every constant explicit"
 
@@ -44,6 +47,16 @@ def attention_gap_bound(now: nt.Layer) -> Term:
     return (T - 1) * exp(-guaranteed_gap(now))
 
 
+theta = symbol("theta")  # a share of the margin
+THETA_AT_MOST_ONE = theta <= 1
+
+
+def settled(now: nt.Layer) -> Formula:
+    """The direction is close enough to that of M for every logit gap to be at least theta g* ||W||."""
+    return 1 - nt.cosine(now) <= (1 - theta) ** 2 * margin**2 / (2 * R**2)
+
+
+GAP_CLAIM = nt.each(guaranteed_gap(L) <= L.gap(i, tau))
 LEAK_BOUNDED = nt.each_sequence(1 - L.p(i) <= attention_gap_bound(L))
 
 
@@ -57,6 +70,19 @@ def directions_apart(weights: Proved) -> Proved:
     )
     hole = symbol("x")
     return kernel.congruence(squared, sqrt(hole), hole)
+
+
+def cosine_at_most_one() -> Proved:
+    """cos <= 1: Cauchy-Schwarz, or 0 <= 1 at W = 0."""
+    target = nt.cosine(L) <= 1
+    weights, solution = assume(zero() < norm(L.W)), assume(nt.SOLUTION_NONZERO)
+    inverse = kernel.inverse_positive(product_nonnegative(weights, solution))
+    regular = follows(target, (inverse, kernel.cauchy_schwarz(L.W, M)), nonzero=[weights, solution])
+    hole = symbol("x")
+    nothing = kernel.antisymmetry(assume(norm(L.W) <= zero()), norm_nonnegative(L.W))
+    flat = kernel.congruence(nothing, inv(hole), hole)  # 1/0 = 0
+    at_zero = follows(target, one_positive(), (inner(L.W, M) / norm(M), flat))
+    return kernel.cases(at_zero, regular, norm(L.W), zero())
 
 
 def gap_of_nonzero() -> Proved:
@@ -99,6 +125,23 @@ def prove_gap() -> Proved:
     return co.for_each_constraint(least_gap())
 
 
+def prove_separated() -> Proved:
+    """g* - R sqrt(2 (1 - cos)) >= theta g*, in the gap that norm and direction force."""
+    radius = assume(nt.R_POSITIVE)
+    root, far = sqrt(2 * (1 - nt.cosine(L))), (1 - theta) * margin / R
+    apart = follows(0 <= 2 * (1 - nt.cosine(L)), cosine_at_most_one())
+    squares = follows(root**2 <= far**2, (2, assume(settled(L))), nonnegative=[apart])
+    inverses = product_nonnegative(
+        kernel.inverse_positive(assume(nt.SOLUTION_NONZERO)), kernel.inverse_positive(radius)
+    )
+    reach = product_nonnegative(follows(0 <= 1 - theta, assume(THETA_AT_MOST_ONE)), weak(inverses))
+    close = square_root_order(squares, follows(0 <= far, reach))
+    weight = product_nonnegative(weak(radius), norm_nonnegative(L.W))
+    gap = at_constraint(GAP_CLAIM)
+    each = follows(theta * nt.lam(L) <= L.gap(i, tau), gap, (weight, close), nonzero=[radius])
+    return discharge(co.for_each_constraint(each), GAP.proved())
+
+
 def prove_static() -> Proved:
     """1 - p_i <= s_i, the sum of exp(-mu) over at most T - 1 tokens."""
     s = co.others_weight()
@@ -138,8 +181,19 @@ GAP = Theorem(
     reference=REFERENCE,
     statement=r"For every $W$: {claim}.",
     hypotheses=HYPOTHESES,
-    claim=nt.each(guaranteed_gap(L) <= L.gap(i, tau)),
+    claim=GAP_CLAIM,
     prove=prove_gap,
+)
+SEPARATED = Theorem(
+    key="direction-separates",
+    title="Once the direction has settled every logit gap grows with the norm of the weights",
+    kind="lemma",
+    reference=REFERENCE,
+    statement=r"If $1 - \cos \le (1 - \theta)^2 g_*^2/(2 R^2)$: {claim}.",
+    hypotheses=HYPOTHESES
+    | {"R > 0": nt.R_POSITIVE, "theta <= 1": THETA_AT_MOST_ONE, "the direction has settled": settled(L)},
+    claim=nt.each(theta * nt.lam(L) <= L.gap(i, tau)),
+    prove=prove_separated,
 )
 STATIC = Theorem(
     key="sparsification-static",
@@ -168,4 +222,4 @@ SPARSIFICATION = Theorem(
         observed=1 - NOW.p(i), bound=attention_gap_bound(NOW), sense="upper", needs=("S",), small_numbers=True
     ),
 )
-PAGES = (GAP, STATIC, SPARSIFICATION)
+PAGES = (GAP, SEPARATED, STATIC, SPARSIFICATION)
