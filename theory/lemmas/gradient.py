@@ -215,7 +215,7 @@ def prove_loss() -> Proved:
 DEFINITIONS = {
     "A": nt.CONSTRAINT_IS,
     "p": L.attention_is(),
-    "(E)": nt.SCORES_EQUAL,
+    "equal scores, (E)": nt.SCORES_EQUAL,
     "G": nt.SCORE_GAP_IS,
 }
 
