@@ -50,7 +50,7 @@ from theory.theorems.direction_path import (
 )
 
 STEP_POSITIVE = 0 < eta
-ENDS = eta * as_real(end)  # E_(t+1)
+ENDS = eta * (as_real(t) + 1)  # E_(t+1)
 RATIO = 1 + 2 * margin**2 * eta * as_real(t) / (margin**2 * eta + 2 * R * Lam)
 HARMONIC = eta * R / (2 * margin) * log(RATIO)
 
@@ -121,7 +121,7 @@ def prove_ngd() -> Proved:
     length = congruence(path_is(end), bound(hole, e(first), flat), hole)
     start = congruence(specialize(rule, first), bound(ENDS, hole, flat), hole)
     rate = product_nonnegative(margin_positive(), kernel.inverse_positive(assume(nt.R_POSITIVE)))
-    later = follows(0 < as_real(end), kernel.natural(t), one_positive())
+    later = follows(0 < as_real(t) + 1, kernel.natural(t), one_positive())
     far = follows(0 < guaranteed(ENDS), (rate, product_nonnegative(step, later)))
     bounded = follows(
         gap_to(end) <= bound(ENDS, eta, HARMONIC),
