@@ -178,7 +178,7 @@ def _sub(a: Term, b: Term) -> Term:
     return Term(("add", a, Term(("mul", real(-1), b))))
 
 
-def _not_free(name: str, *formulas: Formula) -> None:
+def _not_free(name: str, *formulas: Formula | Domain) -> None:
     for f in formulas:
         _need(("ix", name) not in free(f), f"index {name} is free in {f!r}")
 
@@ -210,7 +210,7 @@ def generalize(claim: Fact, var: Index, dom: Domain) -> Fact:
     """From G, i in D |- f infer G |- for all i in D: f; i not free in G."""
     name = _variable(var)
     hypotheses = claim.hypotheses - {Formula(("in", var, dom))}
-    _not_free(name, *hypotheses)
+    _not_free(name, *hypotheses, dom)
     return Fact(hypotheses, forall(var, dom, claim.conclusion))
 
 
@@ -296,6 +296,10 @@ def least(claim: Fact, binders: Sequence[tuple[Index, Domain]], f: Term, witness
     """
     names = [_variable(v) for v, _ in binders]
     _need(all(d[0] in ("set", "below") for _, d in binders), "only finite families have a least member")
+    _need(len(set(names)) == len(names), "an index is bound twice")
+    for k, (_, d) in enumerate(binders):
+        for n in names[k:]:
+            _not_free(n, d)
     inside = {Formula(("in", v, d)) for v, d in binders}
     rename = {n: Index(("ix", (f"~{n}",), 0)) for n in names}
     least_of = _le(f, substitute(f, indices=rename))
@@ -386,7 +390,7 @@ def sum_order(claim: Fact, var: Index, dom: Domain) -> Fact:
     """From G, i in D |- f <= g (or =) infer G |- sum f <= sum g (or =) over the finite D; i not free in G."""
     a, b = _sides(claim, "le", "eq")
     rest = claim.hypotheses - {Formula(("in", var, dom))}
-    _not_free(_variable(var), *rest)
+    _not_free(_variable(var), *rest, dom)
     return Fact(rest, Formula((claim.conclusion[0], total(var, dom, a), total(var, dom, b))))
 
 
@@ -398,7 +402,7 @@ def term_of_sum(claim: Fact, var: Index, dom: Domain, member: Fact) -> Fact:
     _need(member.conclusion[0] == "in" and member.conclusion[2] == dom, "expected j in D")
     name = _variable(var)
     rest = claim.hypotheses - {Formula(("in", var, dom))}
-    _not_free(name, *rest)
+    _not_free(name, *rest, dom)
     at = substitute(f, indices={name: member.conclusion[1]})
     return _claim(_le(at, total(var, dom, f)), Fact(rest, claim.conclusion), member)
 
