@@ -5,10 +5,13 @@ from __future__ import annotations
 import base64
 import math
 import platform
+import re
 from html import escape
 from importlib.metadata import version
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
+
+from latex2mathml.converter import convert
 
 import theory
 from numerics.files import atomic_write
@@ -87,18 +90,33 @@ def _theorems(proofs: dict[str, Any]) -> str:
 
 
 def _pages(proofs: dict[str, Any], entries: Sequence[dict[str, Any]]) -> str:
-    """Tabulate pages of the theory: title, source, statement, status, steps, axioms by number."""
-    table = [_row(["theorem", "status", "steps", "axioms"], "th")]
+    """Show pages of the theory: title, status, steps, axioms by number, source, statement."""
+    articles = []
     for entry in entries:
         page = theory.theorems()[entry["key"]]
-        statement = escape(page.statement.replace("{claim}", entry["claim"]))
-        numbers = " ".join(map(str, axiom_numbers(proofs, entry))) or "none"
-        table.append(
-            f"<tr><td><strong>{escape(page.key)}</strong>: {escape(page.title)}<br>"
-            f"<small>{escape(page.reference)}</small><pre>{statement}</pre></td>{_toned(entry['status'])}"
-            f'<td class="number">{entry["steps"]}</td><td>{numbers}</td></tr>'
+        numbers = ", ".join(map(str, axiom_numbers(proofs, entry))) or "none"
+        steps = f", {entry['steps']} steps, axioms {numbers}" if entry["steps"] else ""
+        articles.append(
+            f"<article><h3>{escape(page.title)}</h3><p><strong>{escape(page.key)}</strong>: "
+            f'<span class="{TONE[entry["status"]]}">{escape(entry["status"])}</span>{steps}. '
+            f"<small>{escape(page.reference)}</small></p>"
+            f"{_statement(page.statement, entry['claim'])}</article>"
         )
-    return f'<div class="wide"><table>{"".join(table)}</table></div>'
+    return "\n".join(articles)
+
+
+def _statement(text: str, claim: str) -> str:
+    """Turn a statement, plain text with $mathematics$ and a {claim}, into HTML with MathML."""
+    pieces = []
+    for position, piece in enumerate(re.split(r"\$(.*?)\$|(\{claim\}\.?)", text)):
+        kind = position % 3  # re.split interleaves text, inline mathematics and claim
+        if piece and kind == 0:
+            pieces.append(escape(piece))
+        elif piece and kind == 1:
+            pieces.append(convert(piece))
+        elif piece:
+            pieces.append(f'</p><div class="wide formula">{convert(claim, display="block")}</div><p>')
+    return f"<p>{''.join(pieces)}</p>".replace("<p></p>", "")
 
 
 def _verdicts(rows: Sequence[Row]) -> str:

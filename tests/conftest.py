@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import NamedTuple
 
 import pytest
+from jaxtyping import install_import_hook
 
-import tests.runtime_types  # noqa: F401  # what --jaxtyping-packages in pyproject.toml names
 from attnrates.cli import run as run_command
+
+# Annotated shapes and types are checked at run time, from the first import on. Not in theory.proof: it has no
+# arrays, and proofs would take six times as long.
+THEORY = Path(__file__).parents[1] / "theory"
+CHECKED = [f"theory.{module.name}" for module in iter_modules([str(THEORY)]) if module.name != "proof"]
+install_import_hook(["numerics", *CHECKED], "beartype.beartype")
 
 
 class Result(NamedTuple):
