@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import threading
 from collections.abc import Mapping
 from fractions import Fraction
 
@@ -10,6 +12,9 @@ from flint import arb, ctx, fmpq
 from theory.proof.terms import Term
 
 Box = Mapping[str, tuple[Fraction, Fraction]]
+
+
+_precision = threading.Lock()  # flint's working precision is one for all threads
 
 
 class UndecidedError(Exception):
@@ -22,26 +27,30 @@ def _ball(lo: Fraction, hi: Fraction) -> arb:
 
 
 def enclose(t: Term, box: Mapping[str, arb]) -> arb:
-    """A ball that holds every value of ``t`` over the box.
+    """A finite ball that holds every value of ``t`` over the box.
 
     Raises:
-        UndecidedError: a divisor's ball holds 0, or a function's argument may leave its domain.
+        UndecidedError: a divisor's ball holds 0, a function's argument may leave its domain, or the value
+            has no finite enclosure.
     """
+    ball = _enclose(t, box)
+    if not ball.is_finite():  # infinities and NaN compare in ways that are better not relied upon
+        raise UndecidedError(f"no finite enclosure: {t!r}")
+    return ball
+
+
+def _enclose(t: Term, box: Mapping[str, arb]) -> arb:
     head = t[0]
     if head == "num":
-        q = Fraction(t[1])
-        return arb(fmpq(q.numerator, q.denominator))
+        return arb(fmpq(t[1].numerator, t[1].denominator))
     if head == "sym" and len(t) == 2 and t[1] in box:
         return box[t[1]]
     if head == "add":
         return sum((enclose(c, box) for c in t[1:]), start=arb(0))
     if head == "mul":
-        out = arb(1)
-        for c in t[1:]:
-            out *= enclose(c, box)
-        return out
+        return math.prod((enclose(c, box) for c in t[1:]), start=arb(1))
     if head == "pow":
-        return enclose(t[1], box) ** t[2]
+        return math.prod([enclose(t[1], box)] * t[2], start=arb(1))
     if head == "inv":
         b = enclose(t[1], box)
         if b.contains(0):
@@ -67,10 +76,9 @@ def enclose(t: Term, box: Mapping[str, arb]) -> arb:
 
 def holds_on_box(t: Term, box: Box, *, strict: bool, boxes: int = 20_000, bits: int = 96) -> bool:
     """Whether t > 0 (strict) or t >= 0 on the whole closed box: True is a proof, False is not."""
-    previous, ctx.prec = ctx.prec, bits
-    try:
-        names = sorted(box)
-        todo = [tuple(box[n] for n in names)]
+    names = sorted(box)
+    todo = [tuple(box[n] for n in names)]
+    with _precision, ctx.workprec(bits):
         while todo:
             boxes -= 1
             if boxes < 0:
@@ -84,13 +92,10 @@ def holds_on_box(t: Term, box: Box, *, strict: bool, boxes: int = 20_000, bits: 
                     return False
             except UndecidedError:
                 pass
-            widths = [hi - lo for lo, hi in cell]
-            k = widths.index(max(widths)) if widths else 0
-            if not widths or not widths[k]:
+            k = max(range(len(cell)), key=lambda k: cell[k][1] - cell[k][0], default=None)
+            if k is None or cell[k][0] == cell[k][1]:
                 return False
             lo, hi = cell[k]
             mid = (lo + hi) / 2
-            todo += [(*cell[:k], (lo, mid), *cell[k + 1 :]), (*cell[:k], (mid, hi), *cell[k + 1 :])]
-        return True
-    finally:
-        ctx.prec = previous
+            todo += [(*cell[:k], half, *cell[k + 1 :]) for half in ((lo, mid), (mid, hi))]
+    return True

@@ -32,8 +32,10 @@ def differentiate(t: Term, x: Term) -> tuple[Term, list[Formula | Condition]]:
     ``inv``: either sign will do); under a sum it is quantified over the sum's index.
 
     Raises:
-        ValueError: a function whose derivative the kernel does not know (Lambert W, max, min).
+        ValueError: ``x`` is no plain symbol, or a function (Lambert W, max, min) has no derivative here.
     """
+    if x[0] != "sym" or len(x) != 2:
+        raise ValueError(f"{x!r} is not a plain real symbol")
     conditions: list[Formula | Condition] = []
     wrap: list[Callable[[Formula], Formula]] = []
 
@@ -62,14 +64,13 @@ def differentiate(t: Term, x: Term) -> tuple[Term, list[Formula | Condition]]:
         wrap.append(under(name, v[2]))
         body = vec(open_binder(v, name))
         wrap.pop()
-        assert body is not None
-        return vtotal(Index(("ix", (name,), 0)), v[2], body)
+        return None if body is None else vtotal(Index(("ix", (name,), 0)), v[2], body)
 
     def go(t: Term) -> Term:
         if constant(t):
             return real(0)
         head = t[0]
-        if head == "sym":
+        if t == x:
             return real(1)
         if head == "add":
             return Term(("add", *map(go, t[1:])))

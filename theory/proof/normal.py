@@ -19,7 +19,6 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any
 
 from theory.proof.terms import (
     Domain,
@@ -27,6 +26,7 @@ from theory.proof.terms import (
     Node,
     Term,
     Vector,
+    diff,
     free,
     open_binder,
     real,
@@ -140,7 +140,7 @@ def _exponential(p: Polynomial) -> _Draft:
 
 
 def _depth_name(t: Node) -> str:
-    # A sum is opened under the first name that is not free in it, so that equal sums get equal names.
+    # A binder is opened under the first name that is not free in it, so that equal terms get equal names.
     taken = {name for _, name in free(t)}
     k = 0
     while f"~~{k}" in taken:
@@ -189,8 +189,10 @@ def _inner(u: Vector, v: Vector) -> _Draft:
     return dict(normal(total(Index(("ix", (name,), 0)), u[2], body)))
 
 
-def _canonical_parts(x: Any) -> Any:
-    return canonical(x) if type(x) is Term else x
+def _derivative(t: Term) -> _Draft:
+    x = Term(("sym", _depth_name(t)))
+    body = substitute(t[2], reals={t[1]: ((), x)})
+    return _atom(diff(x, canonical(body), canonical(t[3])))
 
 
 @lru_cache(maxsize=200_000)
@@ -220,8 +222,10 @@ def normal(t: Term) -> Polynomial:
         draft = _inner(t[1], t[2])
     elif t[:2] == ("fn", "exp"):
         draft = _exponential(normal(t[2]))
-    elif head in ("fn", "diff"):
-        draft = _atom(Term((head, t[1], *(_canonical_parts(c) for c in t[2:]))))
+    elif head == "fn":
+        draft = _atom(Term((head, t[1], *map(canonical, t[2:]))))
+    elif head == "diff":
+        draft = _derivative(t)
     elif head == "sym":
         draft = _atom(t)
     else:

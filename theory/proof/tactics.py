@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -19,16 +20,18 @@ from theory.proof.normal import Monomial, cleared
 from theory.proof.terms import (
     Formula,
     Index,
+    Node,
     Term,
     TermLike,
     Vector,
     exp,
-    fresh,
+    free,
     inner,
     inv,
     log,
     norm,
     real,
+    symbol,
 )
 
 STORE = Path(__file__).with_name("certificates.json")
@@ -130,20 +133,23 @@ def square_root_order(squares: Proved, nonnegative: Proved) -> Proved:
 # --- exponentials and logarithms ---------------------------------------------------------------------------
 
 
-def _symbol() -> Term:
-    return Term(("sym", "x" + fresh()[1:] + "'"))
+def unused(*nodes: Node | Proved, stem: str = "x") -> str:
+    """The first of x', x'', ... that is free in none of the terms, claims and hypotheses."""
+    parts = [f for n in nodes for f in ((n.conclusion, *n.hypotheses) if isinstance(n, Proved) else (n,))]
+    taken = {name for f in parts for _, name in free(f)}
+    return next(name for k in itertools.count(1) if (name := stem + "'" * k) not in taken)
 
 
 def exp_monotone(order: Proved) -> Proved:
     """From a <= b, exp(a) <= exp(b)."""
-    x = _symbol()
+    x = symbol(unused(order))
     return kernel.monotone(weak(kernel.exp_positive(x)), order, x, exp(x))
 
 
 def log_monotone(order: Proved, positive: Proved) -> Proved:
     """From 0 < a and a <= b, log(a) <= log(b)."""
     a = order.conclusion[1]
-    x = _symbol()
+    x = symbol(unused(order, positive))
     x_positive = combine(0 < x, [(1, positive), (1, assume(a <= x))])
     slope = weak(kernel.inverse_positive(x_positive))
     return kernel.monotone(slope, order, x, log(x), [x_positive])
@@ -152,7 +158,7 @@ def log_monotone(order: Proved, positive: Proved) -> Proved:
 def exp_tangent(t: TermLike) -> Proved:
     """1 + t <= exp(t)."""
     t = real(t)
-    x = _symbol()
+    x = symbol(unused(t))
     one = combine(exp(zero()) <= real(1))
     body = exp(x) - 1 - x
     slope = exp(x) - 1
@@ -179,7 +185,7 @@ def log_product(p: Proved, q: Proved) -> Proved:
     from theory.proof.terms import eq
 
     a, b = p.conclusion[2], q.conclusion[2]
-    hole = _symbol()
+    hole = symbol(unused(a, b))
     joined = combine(
         eq(exp(log(a) + log(b)), a * b), [(exp(log(b)), kernel.exp_log(p)), (a, kernel.exp_log(q))]
     )
@@ -352,7 +358,7 @@ def log_quotient(p: Proved, q: Proved) -> Proved:
     from theory.proof.terms import eq
 
     a, b = p.conclusion[2], q.conclusion[2]
-    hole = _symbol()
+    hole = symbol(unused(a, b))
     ratio = product_nonnegative(p, kernel.inverse_positive(q))
     whole = kernel.congruence(equation(eq(a / b * b, a), nonzero=[q]), log(hole), hole)
     split = log_product(ratio, q)
@@ -368,11 +374,26 @@ def log_secant(p: Proved, q: Proved) -> Proved:
     return combine(log(b) - log(a) <= (b - a) / a, [(1, above), (-1, split)], nonzero=[p])
 
 
+def min_positive(p: Proved, q: Proved) -> Proved:
+    """From 0 < a and 0 < b, 0 < min(a, b): a b/(a + b) is positive and at most both."""
+    from theory.proof.terms import minimum
+
+    a, b = p.conclusion[2], q.conclusion[2]
+    both = combine(0 < a + b, [(1, p), (1, q)])
+    least = a * b / (a + b)
+    inverse = kernel.inverse_positive(both)
+    positive = product_nonnegative(product_nonnegative(p, q), inverse)
+    below_a = combine(least <= a, [(weak(product_nonnegative(weak(p), weak(inverse))), p)], nonzero=[both])
+    below_b = combine(least <= b, [(weak(product_nonnegative(weak(q), weak(inverse))), q)], nonzero=[both])
+    return combine(0 < minimum(a, b), [(1, positive), (1, at_most_min(below_a, below_b))])
+
+
 def telescoped(f: Callable[[Index], Term], t: Index) -> Proved:
     """The sum of f(s + 1) - f(s) over s < t is f(t) - f(0), by induction over t."""
     from theory.proof.terms import below, eq, index, number, total
 
-    s, k = index(fresh()[1:] + "'"), index(fresh()[1:] + "'")
+    s = index(unused(f(t), t, stem="s"))
+    k = index(unused(f(t), t, stem="k"))
 
     def claim(k: Index) -> Formula:
         return eq(total(s, below(k), f(s + 1) - f(s)), f(k) - f(number(0)))
@@ -398,3 +419,16 @@ def at_most_min(p: Proved, q: Proved) -> Proved:
         [(1, kernel.min_is_minus_max(a, b)), (-1, kernel.max_commutes(a, b)), (-1, swapped)],
     )
     return kernel.cases(low, combine(target, [(1, q), (-1, least)]), a, b)
+
+
+def max_at_most(p: Proved, q: Proved) -> Proved:
+    """From a <= c and b <= c, max(a, b) <= c."""
+    from theory.proof.terms import maximum
+
+    a, c = p.conclusion[1:]
+    b = q.conclusion[1]
+    target = maximum(a, b) <= c
+    low = combine(target, [(1, q), (1, kernel.max_is(assume(a <= b)))])
+    swapped = kernel.max_is(weak(assume(b < a)))
+    high = combine(target, [(1, p), (1, kernel.max_commutes(a, b)), (1, swapped)])
+    return kernel.cases(low, high, a, b)

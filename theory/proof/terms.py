@@ -16,20 +16,52 @@ index, or all naturals.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, NoReturn, Self, TypeVar
+from types import MappingProxyType, ModuleType
+from typing import Any, NoReturn, TypeVar
 
-FUNCTIONS = {"exp": 1, "log": 1, "sqrt": 1, "lambertw": 1, "max": 2, "min": 2}
+FUNCTIONS = MappingProxyType({"exp": 1, "log": 1, "sqrt": 1, "lambertw": 1, "max": 2, "min": 2})
 N = TypeVar("N", bound="Node")
-BINDERS = ("sum", "vsum", "forall", "diff")
 
 
-class Node(tuple[Any, ...]):
+class Sealed(type):
+    """The class of the trusted base's classes: their attributes cannot be replaced."""
+
+    def __setattr__(cls, name: str, value: object) -> NoReturn:
+        raise TypeError("the kernel's classes cannot be changed")
+
+    __delattr__ = __setattr__  # type: ignore[assignment]
+
+
+class _SealedModule(ModuleType, metaclass=Sealed):
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise TypeError(f"{self.__name__} is trusted: it cannot be changed")
+
+    __delattr__ = __setattr__  # type: ignore[assignment]
+
+
+def seal(module: ModuleType) -> None:
+    """From now on no name of the module can be replaced."""
+    module.__class__ = _SealedModule
+
+
+class Node(tuple[Any, ...], metaclass=Sealed):
     """An immutable tuple ``(head, *children)``; use the constructors below, never this."""
 
     __slots__ = ()
+
+    def __new__(cls, parts: Iterable[Any]) -> Any:
+        """Check the shape.
+
+        Raises:
+            ValueError: no constructor builds such a node.
+        """
+        node = super().__new__(cls, parts)
+        if not _fits(node):
+            raise ValueError(f"malformed {cls.__name__}: {tuple(node)!r}")
+        return node
 
     def __repr__(self) -> str:
         return _text(self)
@@ -43,11 +75,11 @@ class Index(Node):
 
     __slots__ = ()
 
-    def __add__(self, other: object) -> Self:
+    def __add__(self, other: object) -> Index:
         if isinstance(other, int) and other >= 0:
-            return type(self)(("ix", self[1], self[2] + other))
+            return Index(("ix", self[1], self[2] + other))
         if isinstance(other, Index):
-            return type(self)(("ix", tuple(sorted(self[1] + other[1])), self[2] + other[2]))
+            return Index(("ix", tuple(sorted(self[1] + other[1])), self[2] + other[2]))
         return NotImplemented
 
 
@@ -133,6 +165,67 @@ class Formula(Node):
         raise TypeError(f"a formula has no truth value in Python (chained comparison?): {self}")
 
 
+# head: class of the node, classes of its children, class of any further children
+_Signature = tuple[type["Node"], tuple[type, ...], type | None]
+_SIGNATURES: Mapping[str, _Signature] = MappingProxyType({
+    "num": (Term, (Fraction,), None),
+    "sym": (Term, (str,), Index),
+    "real": (Term, (Index,), None),
+    "add": (Term, (Term,), Term),
+    "mul": (Term, (Term,), Term),
+    "pow": (Term, (Term, int), None),
+    "inv": (Term, (Term,), None),
+    "fn": (Term, (str, Term), Term),
+    "sum": (Term, (str, Domain, Term), None),
+    "inner": (Term, (Vector, Vector), None),
+    "diff": (Term, (str, Term, Term), None),
+    "vsym": (Vector, (str,), Index),
+    "vadd": (Vector, (Vector,), Vector),
+    "vscale": (Vector, (Term, Vector), None),
+    "vsum": (Vector, (str, Domain, Vector), None),
+    "ix": (Index, (tuple, int), None),
+    "set": (Domain, (str,), Index),
+    "below": (Domain, (Index,), None),
+    "nat": (Domain, (), None),
+    "le": (Formula, (Term, Term), None),
+    "lt": (Formula, (Term, Term), None),
+    "eq": (Formula, (Term, Term), None),
+    "veq": (Formula, (Vector, Vector), None),
+    "in": (Formula, (Index, Domain), None),
+    "forall": (Formula, (str, Domain, Formula), None),
+})  # fmt: skip
+BINDERS = MappingProxyType({"sum": 3, "vsum": 3, "forall": 3, "diff": 2})  # where the body stands
+
+
+def _fits(node: Node) -> bool:
+    """Whether a node, of children that fit, is built as its head demands."""
+    if not len(node) or type(node[0]) is not str or node[0] not in _SIGNATURES:
+        return False
+    cls, kinds, more = _SIGNATURES[node[0]]
+    n = len(kinds) + 1
+    if type(node) is not cls or len(node) < n or (more is None and len(node) > n):
+        return False
+    if any(type(c) is not k for c, k in zip(node[1:], kinds + (more,) * (len(node) - n), strict=True)):
+        return False
+    if node[0] == "pow":
+        return node[2] >= 0
+    if node[0] == "ix":
+        names = node[1]
+        return node[2] >= 0 and all(type(v) is str for v in names) and list(names) == sorted(names)
+    if node[0] == "fn":
+        return FUNCTIONS.get(node[1]) == len(node) - 2
+    if node[0] in BINDERS:
+        # infinite sums have no meaning here
+        infinite = node[0] in ("sum", "vsum") and node[2] == ("nat",)
+        return node[1] == f"#{_height(node[BINDERS[node[0]]]) + 1}" and not infinite
+    return True
+
+
+def _final(cls: type) -> NoReturn:
+    raise TypeError(f"no further kinds of terms: {cls.__name__}")
+
+
+type.__setattr__(Node, "__init_subclass__", classmethod(_final))
 TermLike = Term | int | Fraction
 
 
@@ -145,8 +238,13 @@ def real(value: TermLike) -> Term:
     raise TypeError(f"{value!r} is not an exact real: use int, Fraction or a term")
 
 
+def _is_name(name: object) -> bool:
+    # Internal names begin with ~ or #; a name that looks like another term would make a printed claim lie.
+    return type(name) is str and name.rstrip("'").isidentifier()
+
+
 def _name(name: str) -> str:
-    if not (isinstance(name, str) and name and name[0] not in "#~"):
+    if not _is_name(name):
         raise ValueError(f"{name!r} is not a symbol name")
     return name
 
@@ -288,8 +386,7 @@ def _bind(cls: type[N], head: str, name: str, dom: Domain, body: Node) -> N:
 
 @lru_cache(maxsize=200_000)
 def _height(node: Node) -> int:
-    inner_height = max((_height(c) for c in node[1:] if isinstance(c, Node)), default=0)
-    return inner_height + (node[0] in BINDERS)
+    return max((_height(c) for c in node[1:] if isinstance(c, Node)), default=0) + (node[0] in BINDERS)
 
 
 _fresh = itertools.count()
@@ -322,11 +419,11 @@ def substitute(
         if not isinstance(x, Node):
             return x
         head = x[0]
+        if replaced.isdisjoint(free(x)):
+            return x
         if head == "ix":
-            out = Index(("ix", (), x[2]))
-            for v in x[1]:
-                out = out + indices.get(v, Index(("ix", (v,), 0)))
-            return out
+            parts = [indices.get(v) or Index(("ix", (v,), 0)) for v in x[1]]
+            return sum(parts, start=Index(("ix", (), x[2])))
         if head in ("sym", "vsym"):
             family = (reals if head == "sym" else vectors).get(x[1])
             args = [go(c) for c in x[2:]]
@@ -345,8 +442,8 @@ def substitute(
             return diff(Term(("sym", name)), go(opened), go(x[3]))
         return type(x)((head, *(go(c) for c in x[1:])))
 
-    if not (reals or vectors or indices):
-        return node
+    kinds = {"sym": reals, "vsym": vectors, "ix": indices}
+    replaced = {(kind, name) for kind, names in kinds.items() for name in names}
     result: N = go(node)
     return result
 
@@ -368,56 +465,14 @@ def free(node: Node) -> frozenset[tuple[str, str]]:
     return out
 
 
-_SHAPES: dict[str, tuple[type[Node], Callable[[tuple[Any, ...]], bool]]] = {
-    "num": (Term, lambda c: len(c) == 1 and type(c[0]) is Fraction),
-    "sym": (Term, lambda c: type(c[0]) is str and all(type(x) is Index for x in c[1:])),
-    "real": (Term, lambda c: len(c) == 1 and type(c[0]) is Index),
-    "add": (Term, lambda c: len(c) >= 1 and all(type(x) is Term for x in c)),
-    "mul": (Term, lambda c: len(c) >= 1 and all(type(x) is Term for x in c)),
-    "pow": (Term, lambda c: len(c) == 2 and type(c[0]) is Term and type(c[1]) is int and c[1] >= 0),
-    "inv": (Term, lambda c: len(c) == 1 and type(c[0]) is Term),
-    "fn": (Term, lambda c: FUNCTIONS.get(c[0]) == len(c) - 1 and all(type(x) is Term for x in c[1:])),
-    "sum": (Term, lambda c: len(c) == 3 and type(c[1]) is Domain and type(c[2]) is Term),
-    "inner": (Term, lambda c: len(c) == 2 and all(type(x) is Vector for x in c)),
-    "diff": (Term, lambda c: len(c) == 3 and type(c[1]) is Term and type(c[2]) is Term),
-    "vsym": (Vector, lambda c: type(c[0]) is str and all(type(x) is Index for x in c[1:])),
-    "vadd": (Vector, lambda c: len(c) >= 1 and all(type(x) is Vector for x in c)),
-    "vscale": (Vector, lambda c: len(c) == 2 and type(c[0]) is Term and type(c[1]) is Vector),
-    "vsum": (Vector, lambda c: len(c) == 3 and type(c[1]) is Domain and type(c[2]) is Vector),
-    "ix": (Index, lambda c: len(c) == 2 and c[0] == tuple(sorted(c[0])) and type(c[1]) is int and c[1] >= 0),
-    "set": (Domain, lambda c: type(c[0]) is str and all(type(x) is Index for x in c[1:])),
-    "below": (Domain, lambda c: len(c) == 1 and type(c[0]) is Index),
-    "nat": (Domain, lambda c: c == ()),
-    "le": (Formula, lambda c: len(c) == 2 and all(type(x) is Term for x in c)),
-    "lt": (Formula, lambda c: len(c) == 2 and all(type(x) is Term for x in c)),
-    "eq": (Formula, lambda c: len(c) == 2 and all(type(x) is Term for x in c)),
-    "veq": (Formula, lambda c: len(c) == 2 and all(type(x) is Vector for x in c)),
-    "in": (Formula, lambda c: len(c) == 2 and type(c[0]) is Index and type(c[1]) is Domain),
-    "forall": (Formula, lambda c: len(c) == 3 and type(c[1]) is Domain and type(c[2]) is Formula),
-}
+def closed(node: Node) -> bool:
+    """Whether no internal name is free in a node, and no name looks like another term."""
+    return all(_is_name(name) for _, name in free(node))
 
 
-@lru_cache(maxsize=200_000, typed=True)  # typed: tuples of different node classes compare equal
-def _shape_ok(node: Node) -> bool:
-    kind, shape = _SHAPES.get(node[0] if len(node) else "", (Node, lambda _: False))
-    if type(node) is not kind or not shape(tuple(node[1:])):
-        return False
-    if node[0] in BINDERS:
-        body = node[2] if node[0] == "diff" else node[3]
-        if node[1] != f"#{_height(body) + 1}":
-            return False
-        if node[0] in ("sum", "vsum") and node[2] == NATURALS:
-            return False  # infinite sums have no meaning here
-    return all(_shape_ok(c) for c in node[1:] if isinstance(c, Node))
-
-
-def well_formed(formula: Node) -> bool:
-    """Whether a formula is built as the constructors build it, with no bound or internal name left free."""
-    return (
-        type(formula) is Formula
-        and _shape_ok(formula)
-        and not any(name[0] in "#~" for _, name in free(formula))
-    )
+def genuine(node: Node) -> bool:
+    """Whether a node is, all the way down, what the constructors build."""
+    return _fits(node) and all(genuine(c) for c in node[1:] if isinstance(c, Node))
 
 
 @lru_cache(maxsize=200_000)
