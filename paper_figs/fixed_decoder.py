@@ -26,16 +26,16 @@ FLOOR, CEILING = -20.0, 1.0  # powers of ten shown: below the floor curves leave
 
 
 class Panel(NamedTuple):
-    """One quantity against the iteration, and the theorem that bounds it, if one does."""
+    """One quantity against the iteration, and the theorem that bounds it."""
 
     column: str
     title: str
-    theorem: str | None
+    theorem: str
     log: bool  # whether the column holds base-10 logarithms
 
 
 PANELS = (
-    Panel("log10_excess_loss", r"training loss, $L(W_t)-L^*$", None, True),
+    Panel("log10_excess_loss", r"training loss, $L(W_t)-L^*$", "loss-decay", True),
     Panel("weight_norm", r"norm, $\|W_t\|_F$", "norm-growth", False),
     Panel(
         "log10_attention_gap",
@@ -43,7 +43,7 @@ PANELS = (
         "sparsification",
         True,
     ),
-    Panel("log10_direction_gap", r"direction, $1-\cos(W_t,W_{\mathrm{mm}})$", None, True),
+    Panel("log10_direction_gap", r"direction, $1-\cos(W_t,W_{\mathrm{mm}})$", "global-direction", True),
 )
 
 
@@ -75,8 +75,6 @@ def data(runs: Sequence[Run]) -> pd.DataFrame:
 def _bound(run: Run, panel: Panel, steps: np.ndarray) -> np.ndarray:
     """Return the theorem's bound at these steps on the panel's scale; no number where it is not claimed."""
     bound = np.full(len(steps), np.nan)
-    if panel.theorem is None:
-        return bound
     verdict = theory.check(run, panel.theorem)
     if verdict.holds is not None:
         bound[np.searchsorted(steps, verdict.steps)] = verdict.bound

@@ -35,6 +35,7 @@ def test_the_table_tells_what_holds_and_which_hypothesis_fails(attnrates, made_r
     assert "fails: E" in digits
     assert any(line.startswith("  E fails: ") for line in lines)
     assert lines[-1].startswith("4 runs: ")
+    assert lines[-1].endswith(" 0 violated")
 
 
 def test_a_narrow_terminal_loses_nothing(attnrates, made_runs, monkeypatch):
