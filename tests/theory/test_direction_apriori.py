@@ -2,13 +2,21 @@
 
 import pytest
 
+from theory import notation as nt
 from theory.lemmas import direction_distance, log_bounds
 from theory.notation import Lam, R, e, eta, margin, path_length
 from theory.proof.kernel import KernelError
-from theory.proof.terms import Fraction, as_real, log
-from theory.theorems import direction_apriori, direction_path
+from theory.proof.terms import Fraction, as_real, log, minimum
+from theory.theorems import direction_apriori, direction_path, direction_steady, polyak
 
-PAGES = [direction_distance.DISTANCE, *log_bounds.PAGES, direction_path.PATH, direction_apriori.NGD]
+PAGES = [
+    direction_distance.DISTANCE,
+    *log_bounds.PAGES,
+    direction_path.PATH,
+    direction_steady.STEADY,
+    direction_apriori.NGD,
+    direction_apriori.POLYAK,
+]
 end, first, t = direction_path.end, direction_path.first, direction_path.t
 FIRST = e(first)
 
@@ -65,33 +73,96 @@ def test_a_stronger_bound_by_the_path_is_not_proved(name, monkeypatch, since_one
         direction_path.prove_path()
 
 
-def harmonic(front=eta * R / (2 * margin), two=2, below=2):
-    """The bound on the curvature of normalized gradient descent, with one part changed."""
-    return front * log(1 + two * margin**2 * eta * as_real(t) / (margin**2 * eta + below * R * Lam))
+e_min, e_max = direction_steady.e_min, direction_steady.e_max
+
+
+def harmonic(front=e_max**2 * R / (2 * margin * e_min), two=2, below=2):
+    """The bound on the curvature of steps between e_min and e_max, with one part changed."""
+    return front * log(1 + two * margin**2 * e_min * as_real(t) / (margin**2 * e_min + below * R * Lam))
 
 
 STRONGER_HARMONIC = {
-    "the front halved": harmonic(front=eta * R / (4 * margin)),
-    "a little less in front": harmonic(front=Fraction(99, 200) * eta * R / margin),
-    "R dropped": harmonic(front=eta / (2 * margin)),
-    "the margin dropped": harmonic(front=eta * R / 2),
-    "eta squared": harmonic(front=eta**2 * R / (2 * margin)),
+    "the front halved": harmonic(front=e_max**2 * R / (4 * margin * e_min)),
+    "a little less in front": harmonic(front=Fraction(99, 200) * e_max**2 * R / (margin * e_min)),
+    "R dropped": harmonic(front=e_max**2 / (2 * margin * e_min)),
+    "the margin dropped": harmonic(front=e_max**2 * R / (2 * e_min)),
+    "the longest step once": harmonic(front=e_max * R / (2 * margin)),
+    "the shortest step for the longest": harmonic(front=e_min * R / (2 * margin)),
     "a little less inside": harmonic(two=Fraction(199, 100)),
     "a little more below": harmonic(below=Fraction(201, 100)),
-    "no logarithm": eta * R / (2 * margin),
-    "nothing": 0 * eta,
+    "no logarithm": e_max**2 * R / (2 * margin * e_min),
+    "nothing": 0 * e_min,
 }
 
 
 def test_the_page_states_the_harmonic_bound_that_is_varied():
-    assert harmonic() == direction_apriori.HARMONIC
+    assert harmonic() == direction_steady.HARMONIC
+
+
+@pytest.fixture(scope="module")
+def step_cost():
+    return direction_steady.step_cost()
 
 
 @pytest.mark.parametrize("name", STRONGER_HARMONIC)
-def test_a_stronger_harmonic_bound_is_not_proved(name, monkeypatch):
-    monkeypatch.setattr(direction_apriori, "HARMONIC", STRONGER_HARMONIC[name])
+def test_a_stronger_harmonic_bound_is_not_proved(name, monkeypatch, step_cost):
+    monkeypatch.setattr(direction_steady, "step_cost", lambda: step_cost)
+    direction_steady.harmonic()
+    monkeypatch.setattr(direction_steady, "HARMONIC", STRONGER_HARMONIC[name])
     with pytest.raises(KernelError):
-        direction_apriori.harmonic()
+        direction_steady.harmonic()
+
+
+STEPS, HARMONIC = as_real(t) + 1, direction_steady.HARMONIC
+STRONGER_STEADY = {
+    "the longest step for the path": direction_path.bound(e_max * STEPS, e_max, HARMONIC),
+    "the shortest step for the first": direction_path.bound(e_min * STEPS, e_min, HARMONIC),
+    "one step more": direction_path.bound(e_min * (STEPS + 1), e_max, HARMONIC),
+    "no curvature": direction_path.bound(e_min * STEPS, e_max, 0 * e_max),
+}
+
+
+@pytest.mark.parametrize("name", STRONGER_STEADY)
+def test_a_stronger_bound_by_the_steps_is_not_proved(name, monkeypatch):
+    monkeypatch.setattr(direction_steady, "BOUND", STRONGER_STEADY[name])
+    with pytest.raises(KernelError):
+        direction_steady.prove_steady()
+
+
+def ngd_bound(first_step=eta, front=eta * R / (2 * margin), inside=margin * eta * STEPS / R):
+    """The bound for normalized gradient descent, with one part changed."""
+    wave = front * log(1 + 2 * margin**2 * eta * as_real(t) / (margin**2 * eta + 2 * R * Lam))
+    turned = Lam / margin * log((margin * inside + Lam) / (margin * eta + Lam))
+    return (first_step + turned + wave) / (margin * (eta * STEPS) / R)
+
+
+STRONGER_NGD = {
+    "half of the first step": ngd_bound(first_step=eta / 2),
+    "an eighth for a half": ngd_bound(front=eta * R / (8 * margin)),
+    "R halved in the front": ngd_bound(front=eta * R / (4 * margin)),
+    "R halved in the norm's place": ngd_bound(inside=margin * eta * STEPS / R / 2),
+    "one step less in the norm's place": ngd_bound(inside=margin * eta * as_real(t) / R),
+}
+
+
+def test_the_page_states_the_bound_of_normalized_gradient_descent():
+    unchanged = ngd_bound(inside=margin * (eta * STEPS) / R)
+    assert unchanged == direction_apriori.NGD_BOUND
+
+
+@pytest.mark.parametrize("name", STRONGER_NGD)
+def test_a_stronger_bound_of_normalized_gradient_descent_is_not_proved(name, monkeypatch):
+    monkeypatch.setattr(direction_apriori, "NGD_BOUND", STRONGER_NGD[name])
+    with pytest.raises(KernelError):
+        direction_apriori.prove_ngd()
+
+
+def test_polyak_steps_are_no_longer_than_proved(monkeypatch):
+    """With 1/(R rho) for 1/(2 R rho) the lower bound on the steps stays an open hypothesis."""
+    assert direction_apriori.prove_polyak().hypotheses == set(direction_apriori.POLYAK.hypotheses.values())
+    longer = minimum(1 / (R * polyak.rho), polyak.e_max)
+    monkeypatch.setattr(polyak, "LEAST_STEP", longer)
+    assert nt.always(longer <= e(t)) in direction_apriori.prove_polyak().hypotheses
 
 
 x, u, a, k, m, ell, y, h = (getattr(log_bounds, name) for name in ("x", "u", "a", "k", "m", "ell", "y", "h"))

@@ -1,7 +1,9 @@
-"""Two inequalities about logarithms, for the direction theorem in terms of the path length alone.
+"""Three inequalities about logarithms, for the direction theorem in terms of the path length alone.
 
 *The bound falls with the norm.* For m, a > 0 and l, k >= 0 and B(u) = a + l/m log((m u + l)/(m a + l)) + k,
 the quotient B(u)/u decreases in u > 0: a guaranteed norm may stand for the norm.
+
+*The bound grows with the first step a.* So a longest step may stand for the first.
 
 *Midpoint.* 2 h/y <= log(y + h) - log(y - h) for 0 <= h < y: a term of a harmonic sum is at most the integral
 of 1/x around it, that function being convex.
@@ -17,7 +19,7 @@ from theory.proof.tactics import follows, log_quotient, log_secant, product_nonn
 from theory.proof.terms import Term, log, symbol
 
 REFERENCE = "our Theorem A(iii), the a-priori form"
-a, k, y, h = symbol("a"), symbol("k"), symbol("y"), symbol("h")
+a, b, k, y, h = (symbol(name) for name in "abkyh")
 
 
 def bracket(size: Term, first: Term, rest: Term, m: Term, ell: Term) -> Term:
@@ -62,6 +64,28 @@ def prove_falls() -> Proved:
     return follows(FALLS_CLAIM, (shrink, crossed), nonzero=[low, high])
 
 
+GROWS_HYPOTHESES = {"m > 0": 0 < m, "l >= 0": 0 <= ell, "a > 0": 0 < a, "a <= b": a <= b, "x > 0": 0 < x}
+GROWS_CLAIM = bracket(x, a, k, m, ell) <= bracket(x, b, k, m, ell)
+
+
+def prove_grows() -> Proved:
+    """l/m (log(m b + l) - log(m a + l)) <= l (b - a)/(m a + l) <= b - a, by the secant at m a + l."""
+    margin, constant, first, order, low = map(assume, GROWS_HYPOTHESES.values())
+    longer = follows(0 < b, first, order)
+    at_a, at_b, at_x = (
+        follows(0 < m * size + ell, (margin, positive), constant)
+        for size, positive in ((a, first), (b, longer), (x, low))
+    )
+    factor = product_nonnegative(constant, kernel.inverse_positive(margin))
+    slack = product_nonnegative(product_nonnegative(margin, first), kernel.inverse_positive(at_a))
+    return follows(
+        GROWS_CLAIM,
+        (factor, log_secant(at_a, at_b)), (weak(slack), follows(0 <= b - a, order)),
+        (ell / m, log_quotient(at_x, at_a)), (ell / m, log_quotient(at_x, at_b)),
+        nonzero=[margin, at_a],
+    )  # fmt: skip
+
+
 MIDPOINT_HYPOTHESES = {"h >= 0": 0 <= h, "h < y": h < y}
 MIDPOINT_CLAIM = 2 * h / y <= log(y + h) - log(y - h)
 
@@ -93,6 +117,16 @@ FALLS = Theorem(
     claim=FALLS_CLAIM,
     prove=prove_falls,
 )
+GROWS = Theorem(
+    key="bracket-grows",
+    title="The direction bound grows with the first step",
+    kind="lemma",
+    reference=REFERENCE,
+    statement=r"{claim}.",
+    hypotheses=GROWS_HYPOTHESES,
+    claim=GROWS_CLAIM,
+    prove=prove_grows,
+)
 MIDPOINT = Theorem(
     key="log-midpoint",
     title="A harmonic term is at most the integral around it",
@@ -103,4 +137,4 @@ MIDPOINT = Theorem(
     claim=MIDPOINT_CLAIM,
     prove=prove_midpoint,
 )
-PAGES = (FALLS, MIDPOINT)
+PAGES = (FALLS, GROWS, MIDPOINT)

@@ -163,26 +163,34 @@ def direction_since_one() -> Proved:
     )  # fmt: skip
 
 
-def prove_path() -> Proved:
-    """The guaranteed norm replaces the norm in the curvature, then in the bracket, which falls with it."""
-    share = follows(0 <= Lam / margin, (direction.constant_nonnegative(), assume(nt.SOLUTION_NONZERO)))
-    near = follows(0 < guaranteed_size(now) + Lam / margin, guaranteed_positive(s), share)
+def share_nonnegative() -> Proved:
+    """0 <= Lam/g*."""
+    return follows(0 <= Lam / margin, (direction.constant_nonnegative(), assume(nt.SOLUTION_NONZERO)))
+
+
+def guaranteed_curvature() -> tuple[Proved, Proved]:
+    """The guaranteed norm replaces the norm in the curvature; what comes of it is nonnegative."""
+    near = follows(0 < guaranteed_size(now) + Lam / margin, guaranteed_positive(s), share_nonnegative())
     order = inverse_order(
         follows(guaranteed_size(now) + Lam / margin <= size(now) + Lam / margin, norm_guaranteed(now)), near
     )
     step = kernel.square(e(now))
-    costs = [
-        kernel.sum_order(follows(claim, (step, premise)), s, below(t))
-        for claim, premise in (
-            (cost(size) <= cost(guaranteed_size), order),
-            (0 <= cost(guaranteed_size), weak(kernel.inverse_positive(near))),
-        )
-    ]
+    more = kernel.sum_order(follows(cost(size) <= cost(guaranteed_size), (step, order)), s, below(t))
+    some = follows(0 <= cost(guaranteed_size), (step, weak(kernel.inverse_positive(near))))
+    return (
+        follows(curvature(size) <= curvature(guaranteed_size), more),
+        follows(0 <= curvature(guaranteed_size), kernel.sum_order(some, s, below(t))),
+    )
+
+
+def prove_path() -> Proved:
+    """The guaranteed norm replaces the norm in the curvature, then in the bracket, which falls with it."""
+    more, some = guaranteed_curvature()
     flat = curvature(guaranteed_size)
     last = follows(0 < size(end), guaranteed_positive(t), norm_guaranteed(end))
     nearer = follows(
         gap_to(end) <= bracket(size(end), e(first), flat, margin, Lam) / size(end),
-        direction_since_one(), (kernel.inverse_positive(last), costs[0]),
+        direction_since_one(), (kernel.inverse_positive(last), more),
     )  # fmt: skip
     falls = kernel.instantiate(
         log_bounds.FALLS.proved(),
@@ -191,8 +199,8 @@ def prove_path() -> Proved:
         },
     )  # fmt: skip
     falls = discharge(
-        falls, margin_positive(), direction.constant_nonnegative(), assume(FIRST_STEP),
-        follows(0 <= flat, costs[1]), guaranteed_positive(t), norm_guaranteed(end),
+        falls, margin_positive(), direction.constant_nonnegative(), assume(FIRST_STEP), some,
+        guaranteed_positive(t), norm_guaranteed(end),
     )  # fmt: skip
     claim = gap_to(end) <= bound(path_length(end), e(first), flat)
     return generalize(from_definitions(follows(claim, nearer, falls)), t, nt.NATURALS)
