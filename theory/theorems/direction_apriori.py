@@ -12,7 +12,7 @@ e_min = min(1/(2 R rho), e_max). Both are corollaries of that theorem.
 from __future__ import annotations
 
 from theory import notation as nt
-from theory.lemmas.definitions import from_definitions
+from theory.lemmas.definitions import from_definitions, without_mass
 from theory.notation import Lam, R, e, eta, margin, t
 from theory.page import Rate, Theorem, without
 from theory.proof import kernel
@@ -74,7 +74,7 @@ def prove_polyak() -> Proved:
     bounded = discharge(
         steady, min_positive(uncapped, cap), polyak.STEP_LOWER.proved(), generalize(greatest, t, nt.NATURALS)
     )
-    return from_definitions(bounded)
+    return without_mass(from_definitions(bounded))
 
 
 POLYAK = Theorem(

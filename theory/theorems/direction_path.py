@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 from theory import notation as nt
 from theory.lemmas import log_bounds
-from theory.lemmas.definitions import from_definitions
+from theory.lemmas.definitions import from_definitions, without_mass
 from theory.lemmas.log_bounds import bracket
 from theory.notation import Lam, M, R, e, layer, margin, path_length, s, separator_path, t
 from theory.page import Theorem, without
@@ -203,12 +203,13 @@ def prove_path() -> Proved:
         guaranteed_positive(t), norm_guaranteed(end),
     )  # fmt: skip
     claim = gap_to(end) <= bound(path_length(end), e(first), flat)
-    return generalize(from_definitions(follows(claim, nearer, falls)), t, nt.NATURALS)
+    return without_mass(generalize(from_definitions(follows(claim, nearer, falls)), t, nt.NATURALS))
 
 
 HYPOTHESES = {
     **without(
         direction.GLOBAL.hypotheses,
+        "C",
         "the path has covered the start's gaps",
         "the path has left the start",
     ),
