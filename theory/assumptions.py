@@ -237,11 +237,20 @@ def zero_start(run: Run) -> Check:
     return Check("fails", f"||W_0|| = {np.linalg.norm(run.init):.4g}")
 
 
+def capped(run: Run) -> Check:
+    """The step length has a cap e_max."""
+    cap = float(run.rule.law.cap)
+    if np.isfinite(cap):
+        return Check("holds", f"e_max = {cap:.4g}", (cap, cap))
+    return Check("fails", "the rule has no cap e_max on its step length")
+
+
 CONDITIONS: Mapping[str, Callable[[Run], Check]] = {
     "gd": _rule("gd", "gradient descent with a constant step"),
     "ngd": _rule("ngd", "normalized gradient descent with a constant step"),
     "polyak": _rule("polyak", "Polyak's step"),
     "zero start": zero_start,
+    "cap": capped,
 }
 
 

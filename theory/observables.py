@@ -9,8 +9,8 @@ import numpy as np
 from numerics.run import Run
 from theory import notation as nt
 from theory.evaluate import by_canonical
-from theory.notation import M, layer, t
-from theory.proof.terms import Index, Term, as_real, inner, norm, number
+from theory.notation import M, e, layer, s, t
+from theory.proof.terms import Index, Term, as_real, below, inner, norm, number, symbol, total
 
 
 def direction_gap(at: Index) -> Term:
@@ -42,25 +42,32 @@ def constants(run: Run) -> dict[Term, Any]:
         norm(M): length,
         nt.margin: 1 / length,
     }
-    step = getattr(run.rule, "step", None)
-    if step is not None:
-        out[nt.eta] = float(step)
+    rule = run.rule
+    if hasattr(rule, "step"):
+        out[nt.eta] = float(rule.step)
+    out[symbol("e_max")] = float(rule.law.cap)
+    out[symbol("rho")] = float((slope_high[used] / slope_low[used]).max())
     return out
 
 
-def observe(run: Run, start: int = 0, base: Index | None = None) -> tuple[dict[Term, Any], dict[Term, Any]]:
+def observe(
+    run: Run, start: int = 0, base: Index | None = None, *, running: bool = True
+) -> tuple[dict[Term, Any], dict[Term, Any]]:
     """Values, and logarithms of values that may underflow, for the recorded steps from row ``start`` on.
 
     ``base`` is the index that stands for the step of row ``start``; the running step is then ``base + t``.
+    With ``running=False``, ``base`` itself runs over the rows (to find the row where a page starts).
     """
     history = run.history
     rows = {name: history[name].to_numpy()[start:] for name in history.columns}
-    here = t if base is None else base + t
+    here = t if base is None else base + t if running else base
     now = layer(here)
     length = float("nan") if run.target is None else run.target.norm
+    begin = 0 if base is None else base[2] if not base[1] else rows["step"][0]
     first = {name: history[name].to_numpy()[0] for name in history.columns}
     values: dict[Term, Any] = constants(run) | {
-        as_real(t): rows["step"] - (rows["step"][0] if base is not None else 0),
+        as_real(t): rows["step"] - begin,
+        e(here): rows["step_length"],
         norm(now.W): rows["weight_norm"],
         inner(now.W, M): rows["target_component"] * length,
         nt.path_length(here): rows["path_length"],
@@ -68,15 +75,25 @@ def observe(run: Run, start: int = 0, base: Index | None = None) -> tuple[dict[T
         # W = 0 has no direction; the term's value there is 1, by inv(0) = 0.
         direction_gap(here): np.where(rows["weight_norm"] > 0, rows["direction_gap"], 1.0),
         1 - now.p(nt.i): np.exp(rows["log_attention_gap"]),  # the largest over i
+        nt.loss(now) - nt.least_loss(): np.exp(rows["log_excess_loss"]),
         norm(layer(number(0)).W): first["weight_norm"],
         inner(layer(number(0)).W, M): first["target_component"] * length,
     }
-    if base is not None:
+    logs: dict[Term, Any] = {
+        1 - now.p(nt.i): rows["log_attention_gap"],
+        nt.loss(now) - nt.least_loss(): rows["log_excess_loss"],
+    }
+    if "log_total_attention_gap" in rows:
+        total_gap = total(nt.i, nt.SEQUENCES, 1 - now.p(nt.i))
+        values[total_gap] = np.exp(rows["log_total_attention_gap"])
+        logs[total_gap] = rows["log_total_attention_gap"]
+    if base is not None and base[1] and running:
+        bends = rows["curvature_sum"] - rows["curvature_sum"][0]
         values |= {
+            total(s, below(t), e(base + s) ** 2 / norm(layer(base + s).W)): bends,
             norm(layer(base).W): rows["weight_norm"][0],
             inner(layer(base).W, M): rows["target_component"][0] * length,
             nt.path_length(base): rows["path_length"][0],
             nt.separator_path(base): rows["separator_path"][0],
         }
-    logs: dict[Term, Any] = {1 - now.p(nt.i): rows["log_attention_gap"]}
     return by_canonical(values), by_canonical(logs)

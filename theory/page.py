@@ -22,16 +22,15 @@ class ProofError(Exception):
 class Rate:
     """What a page says of a recorded run: ``observed <= bound`` (upper) or ``bound <= observed`` (lower).
 
-    Both are the very terms of the proved claim, evaluated on the run by ``theory.observables``.
-    ``from_step`` is the first step the statement speaks of; ``needs`` names the assumptions that the verdict
-    checks on the run before it claims the bound. ``small_numbers``: both sides are positive and may
-    underflow, so they are compared by their logarithms.
+    Both are the very terms of the proved claim, evaluated on the run by ``theory.observables``; what must be
+    checked before the bound is claimed follows from the page's hypotheses (``theory.hypotheses``).
+    ``from_step`` is the first step the statement speaks of. ``small_numbers``: both sides are positive and
+    may underflow, so their logarithms are compared.
     """
 
     observed: Term
     bound: Term
     sense: Sense
-    needs: tuple[str, ...]
     from_step: int = 0
     small_numbers: bool = False
 
@@ -100,6 +99,8 @@ def _proved(page: Theorem) -> Proved:
     if page.prove is None:
         raise ProofError(f"{page.key} is the paper's claim; there is no proof here")
     claim = page.prove()
+    if type(claim) is not Proved:  # isinstance and attributes can be imitated
+        raise ProofError(f"{page.key}: the proof gives a {type(claim).__name__}, not a claim of the kernel")
     if claim.conclusion != page.claim:
         raise ProofError(f"{page.key}: the proof ends in {claim.conclusion!r}, the page says {page.claim!r}")
     extra = claim.hypotheses - set(page.hypotheses.values())
@@ -109,6 +110,11 @@ def _proved(page: Theorem) -> Proved:
     if idle:  # a hypothesis that is not needed makes the page weaker than its proof
         raise ProofError(f"{page.key}: stated but not needed: {', '.join(idle)}")
     return claim
+
+
+def forget_proofs() -> None:
+    """Let every page be proved anew when it is next asked for."""
+    _proved.cache_clear()
 
 
 def without(hypotheses: Mapping[str, Formula], *names: str) -> dict[str, Formula]:

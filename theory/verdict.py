@@ -13,8 +13,10 @@ from numerics.run import Run
 from theory import catalog
 from theory.assumptions import Check, check_all
 from theory.evaluate import log_value, value
+from theory.hypotheses import START, about_start, checks
 from theory.observables import observe
 from theory.page import Theorem
+from theory.proof.terms import Node, number
 
 TOLERANCE = 1e-9
 """A float run may break an inequality that is an equality by rounding: this much, relatively, is not held
@@ -48,14 +50,14 @@ class Verdict:
 def ratios(small: Any, large: Any) -> Float[np.ndarray, " rows"]:
     """How far each inequality small <= large is used up: at most 1 where it holds, 1 at equality.
 
-    For large > 0 it is max(small, 0)/large; where both are negative, large/small.
+    For large > 0 it is max(small, 0)/large; where both are negative, large/small; 0 <= 0 uses up nothing.
     """
     small, large = np.broadcast_arrays(np.asarray(small, dtype=float), np.asarray(large, dtype=float))
     out = np.full(small.shape, np.inf)
     with np.errstate(divide="ignore", invalid="ignore"):
         out = np.where(large > 0, np.maximum(small, 0) / large, out)
         out = np.where((large <= 0) & (small < 0), large / small, out)
-        out = np.where((large == 0) & (small == 0), 1.0, out)
+        out = np.where((large == 0) & (small == 0), 0.0, out)
     return np.where(np.isnan(small) | np.isnan(large), np.nan, out)
 
 
@@ -63,9 +65,12 @@ def _evaluate(run: Run, page: Theorem) -> tuple[np.ndarray, np.ndarray, np.ndarr
     """Steps, observed, bound and the ratio of each step."""
     rate = page.rate
     assert rate is not None
-    start = int(np.searchsorted(run.history["step"].to_numpy(), rate.from_step))
-    values, logs = observe(run, start)
-    steps = run.history["step"].to_numpy()[start:]
+    recorded = run.history["step"].to_numpy()
+    start = _start(run, page) if _based(page) else int(np.searchsorted(recorded, rate.from_step))
+    shift = _shift(rate.observed)
+    base = START if _based(page) else number(shift) if shift else None
+    values, logs = observe(run, start, base)
+    steps = recorded[start:]
     shape = steps.shape
     observed = np.broadcast_to(value(rate.observed, values), shape).astype(float)
     bound = np.broadcast_to(value(rate.bound, values), shape).astype(float)
@@ -74,7 +79,44 @@ def _evaluate(run: Run, page: Theorem) -> tuple[np.ndarray, np.ndarray, np.ndarr
         ratio = np.exp(log_value(small, values, logs) - log_value(large, values, logs))
     else:
         ratio = ratios(*((observed, bound) if rate.sense == "upper" else (bound, observed)))
-    return steps, observed, bound, np.broadcast_to(ratio, shape)
+    after = int(_based(page))  # at t0 itself the statement is an identity
+    if after >= len(steps):
+        raise KeyError("no step is recorded after t0")
+    ratio = np.broadcast_to(ratio, shape)
+    return steps[after:], observed[after:], bound[after:], ratio[after:]
+
+
+def _shift(term: Node) -> int:
+    """1 where a page speaks of the step t + 1 (so that t may start at 0), and so on."""
+    here = [x[2] for x in _indices(term) if x[1] == ("t",)]
+    return min(here, default=0)
+
+
+def _indices(node: Node) -> list[Node]:
+    if node[0] == "ix":
+        return [node]
+    return [x for c in node[1:] if isinstance(c, Node) for x in _indices(c)]
+
+
+def _based(page: Theorem) -> bool:
+    """Whether the page speaks of the steps from some t0 on."""
+    return any(about_start(f) for f in page.hypotheses.values())
+
+
+def _start(run: Run, page: Theorem) -> int:
+    """The first recorded row that meets the page's conditions on t0.
+
+    Raises:
+        KeyError: no recorded step meets them.
+    """
+    values, _ = observe(run, 0, START, running=False)
+    met = np.ones(len(run.history), dtype=bool)
+    for formula in filter(about_start, page.hypotheses.values()):
+        low, high = (value(side, values) for side in formula[1:])
+        met &= np.broadcast_to(low < high if formula[0] == "lt" else low <= high, met.shape)
+    if not met.any():
+        raise KeyError("no recorded step meets the conditions on t0")
+    return int(np.argmax(met))
 
 
 def _unclaimed(key: str, hypotheses: dict[str, Check]) -> Verdict:
@@ -92,13 +134,13 @@ def check(run: Run, key: str) -> Verdict:
     if page is None or page.rate is None:
         known = ", ".join(k for k, p in catalog.theorems().items() if p.rate)
         raise InputError(f"no theorem about runs is called {key!r}; there are: {known}")
-    hypotheses = check_all(run, page.rate.needs)
+    hypotheses = check_all(run, checks(page))
     if any(c.state != "holds" for c in hypotheses.values()):
         return _unclaimed(key, hypotheses)
     try:
         steps, observed, bound, ratio = _evaluate(run, page)
     except KeyError as missing:
-        hypotheses["recorded"] = Check("unknown", f"the history does not record it: {missing.args[0]}")
+        hypotheses["recorded"] = Check("unknown", str(missing.args[0]))
         return _unclaimed(key, hypotheses)
     worst = int(np.argmax(np.where(np.isnan(ratio), np.inf, ratio)))
     holds = bool(ratio[worst] <= 1 + TOLERANCE)

@@ -65,6 +65,6 @@ def test_ratios_count_how_far_an_inequality_is_used_up() -> None:
     small = np.array([1.0, 2.0, -1.0, -3.0, 0.0, 1.0, np.nan])
     large = np.array([2.0, 1.0, 1.0, -1.0, 0.0, 0.0, 1.0])
     out = ratios(small, large)
-    assert out[:5] == pytest.approx([0.5, 2.0, 0.0, 1 / 3, 1.0])
+    assert out[:5] == pytest.approx([0.5, 2.0, 0.0, 1 / 3, 0.0])
     assert out[5] == np.inf
     assert np.isnan(out[6])

@@ -219,7 +219,6 @@ REACH = Theorem(
         observed=norm(layer(t).W),
         bound=margin * separator_path(t) - norm(START),
         sense="lower",
-        needs=norm_growth.NEEDS,
     ),
 )
 ALIGNMENT_TIME = Theorem(

@@ -277,5 +277,5 @@ GLOBAL = Theorem(
     },
     claim=nt.always(gap_to(END) <= bound(RECORDED)),
     prove=prove_global,
-    rate=Rate(observed=gap_to(END), bound=bound(RECORDED), sense="upper", needs=("S", "O", "E", "N")),
+    rate=Rate(observed=gap_to(END), bound=bound(RECORDED), sense="upper"),
 )

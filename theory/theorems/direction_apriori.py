@@ -51,7 +51,7 @@ NGD = Theorem(
     hypotheses={**DATA, "normalized gradient descent": normalized_gd.RULE, "eta > 0": STEP_POSITIVE},
     claim=nt.always(gap_to(end) <= NGD_BOUND),
     prove=prove_ngd,
-    rate=Rate(observed=gap_to(end), bound=NGD_BOUND, sense="upper", needs=("S", "O", "E", "N"), from_step=1),
+    rate=Rate(observed=gap_to(end), bound=NGD_BOUND, sense="upper", from_step=1),
 )
 CAP_POSITIVE = 0 < polyak.e_max
 
@@ -93,7 +93,7 @@ POLYAK = Theorem(
     claim=nt.always(gap_to(end) <= polyak_bound()),
     prove=prove_polyak,
     rate=Rate(
-        observed=gap_to(end), bound=polyak_bound(), sense="upper", needs=("S", "O", "E", "N", "polyak"),
+        observed=gap_to(end), bound=polyak_bound(), sense="upper",
         from_step=1,
     ),
 )  # fmt: skip

@@ -211,7 +211,6 @@ LOWER_FROM_ZERO = Theorem(
         observed=path_length(t),
         bound=LOWER_BOUND,
         sense="lower",
-        needs=("S", "O", "E", "N", "gd", "zero start"),
     ),
 )
 PAGES = (LOWER, LOWER_NEAR_ACUTE, LOWER_FROM_ZERO)

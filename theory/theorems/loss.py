@@ -237,9 +237,7 @@ LOSS = Theorem(
     },
     claim=nt.always(excess(NOW) <= excess_bound(NOW)),
     prove=prove_iterates,
-    rate=Rate(
-        observed=excess(NOW), bound=excess_bound(NOW), sense="upper", needs=("O", "E"), small_numbers=True
-    ),
+    rate=Rate(observed=excess(NOW), bound=excess_bound(NOW), sense="upper", small_numbers=True),
 )
 DECAY = Theorem(
     key="loss-decay",
@@ -258,7 +256,6 @@ DECAY = Theorem(
         observed=excess(NOW),
         bound=n * a_max * sparsification.attention_gap_bound(NOW),
         sense="upper",
-        needs=("S", "O", "E"),
         small_numbers=True,
     ),
 )

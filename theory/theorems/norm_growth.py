@@ -94,7 +94,6 @@ HYPOTHESES = {
     "steps are nonnegative": nt.STEPS_NONNEGATIVE,
     "update": nt.update_is(),
 }
-NEEDS = ("S", "O", "E")
 
 SEPARATOR = Theorem(
     key="separator-growth",
@@ -109,7 +108,6 @@ SEPARATOR = Theorem(
         observed=inner(NOW.W, M),
         bound=inner(START, M) + separator_path(t),
         sense="lower",
-        needs=NEEDS,
         from_step=1,
     ),
 )
@@ -122,7 +120,7 @@ PATH_LOWER = Theorem(
     hypotheses=without(HYPOTHESES, "M is not 0", "update", "(S)"),
     claim=nt.always(path_length(t) / R <= separator_path(t)),
     prove=prove_path_lower,
-    rate=Rate(observed=separator_path(t), bound=path_length(t) / R, sense="lower", needs=NEEDS, from_step=1),
+    rate=Rate(observed=separator_path(t), bound=path_length(t) / R, sense="lower", from_step=1),
 )
 PATH_UPPER = Theorem(
     key="path-upper",
@@ -133,9 +131,7 @@ PATH_UPPER = Theorem(
     hypotheses=without(HYPOTHESES, "R > 0", "R bounds the constraints", "update"),
     claim=nt.always(separator_path(t) <= path_length(t) / margin),
     prove=prove_path_upper,
-    rate=Rate(
-        observed=separator_path(t), bound=path_length(t) / margin, sense="upper", needs=NEEDS, from_step=1
-    ),
+    rate=Rate(observed=separator_path(t), bound=path_length(t) / margin, sense="upper", from_step=1),
 )
 NORM_GROWTH = Theorem(
     key="norm-growth",
@@ -150,7 +146,6 @@ NORM_GROWTH = Theorem(
         observed=norm(NOW.W),
         bound=margin * path_length(t) / R - norm(START),
         sense="lower",
-        needs=NEEDS,
         from_step=1,
     ),
 )

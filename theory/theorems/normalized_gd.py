@@ -120,7 +120,7 @@ NORM_UPPER = Theorem(
     hypotheses={"steps are nonnegative": nt.STEPS_NONNEGATIVE, "update": nt.update_is()},
     claim=nt.always(norm(NOW.W) <= norm(START) + path_length(t)),
     prove=prove_norm_upper,
-    rate=Rate(observed=norm(NOW.W), bound=norm(START) + path_length(t), sense="upper", needs=()),
+    rate=Rate(observed=norm(NOW.W), bound=norm(START) + path_length(t), sense="upper"),
 )
 PATH = Theorem(
     key="ngd-path",

@@ -251,7 +251,7 @@ STEP_LOWER = Theorem(
     hypotheses=ALONG | FROM_BELOW,
     claim=nt.always(LEAST_STEP <= e(t)),
     prove=prove_step_lower,
-    rate=Rate(observed=e(t), bound=LEAST_STEP, sense="lower", needs=("O", "E", "polyak")),
+    rate=Rate(observed=e(t), bound=LEAST_STEP, sense="lower"),
 )
 STEP_UPPER = Theorem(
     key="polyak-step-upper",
@@ -273,9 +273,7 @@ PATH = Theorem(
     hypotheses=ALONG | FROM_BELOW,
     claim=nt.always(as_real(t) * LEAST_STEP <= path_length(t)),
     prove=prove_path,
-    rate=Rate(
-        observed=path_length(t), bound=as_real(t) * LEAST_STEP, sense="lower", needs=("O", "E", "polyak")
-    ),
+    rate=Rate(observed=path_length(t), bound=as_real(t) * LEAST_STEP, sense="lower"),
 )
 NORM = Theorem(
     key="polyak-norm-lower",
@@ -293,6 +291,6 @@ NORM = Theorem(
     },
     claim=nt.always(NORM_BOUND <= norm(NOW.W)),
     prove=prove_norm,
-    rate=Rate(observed=norm(NOW.W), bound=NORM_BOUND, sense="lower", needs=("S", "O", "E", "polyak")),
+    rate=Rate(observed=norm(NOW.W), bound=NORM_BOUND, sense="lower"),
 )
 PAGES = (MASS, UNCAPPED_LOWER, UNCAPPED_UPPER, STEP_LOWER, STEP_UPPER, PATH, NORM)

@@ -218,8 +218,6 @@ SPARSIFICATION = Theorem(
     },
     claim=nt.always(nt.each_sequence(1 - NOW.p(i) <= attention_gap_bound(NOW))),
     prove=prove_iterates,
-    rate=Rate(
-        observed=1 - NOW.p(i), bound=attention_gap_bound(NOW), sense="upper", needs=("S",), small_numbers=True
-    ),
+    rate=Rate(observed=1 - NOW.p(i), bound=attention_gap_bound(NOW), sense="upper", small_numbers=True),
 )
 PAGES = (GAP, SEPARATED, STATIC, SPARSIFICATION)

@@ -1,0 +1,93 @@
+"""What must be checked on a problem or a run before a page's bound is claimed: hypothesis formula -> checks.
+
+The map goes by the formula itself, so that no page can forget to name an assumption. Definitions (p, a, c, N,
+the optimality conditions that define M, constants that the evaluator computes as they are defined) ask for
+no check; a formula that is not listed here is an error, not a formality.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from theory import notation as nt
+from theory.page import Theorem
+from theory.proof.terms import Formula, eq, free, index, norm, number, real, total
+
+Checks = tuple[str, ...]
+
+
+@cache
+def _known() -> dict[Formula, Checks]:
+    from theory.lemmas import coefficients
+    from theory.theorems import alignment_time, gradient_descent, normalized_gd, polyak
+
+    L, equal = nt.STATIC, ("O", "E")
+    definitions = [
+        nt.at_all_times(L.attention_is()),
+        nt.at_all_times(L.mass_is()),
+        nt.update_is(),
+        nt.COUNT_IS,
+        nt.LENGTH_BOUND,
+        nt.NORM_BOUND,
+        nt.SLOPE_LOWER_POSITIVE,
+        nt.DESCENT_NONZERO,
+        nt.STEPS_NONNEGATIVE,
+        nt.R_POSITIVE,
+        nt.SOME_SEQUENCE,
+        nt.SOME_TOKEN,
+        0 < nt.n,
+        0 < nt.eta,
+        0 <= nt.eta,
+        eq(nt.n, total(nt.i, nt.SEQUENCES, real(1))),
+        coefficients.LOWER_SLOPE_BOUND,
+        coefficients.UPPER_SLOPE_BOUND,
+        polyak.SLOPE_RATIO,
+        polyak.RATIO_POSITIVE,
+        0 <= polyak.e_max,
+    ]
+    known: dict[Formula, Checks] = dict.fromkeys(definitions, ())
+    known |= {
+        nt.SEPARABLE: ("S",),
+        nt.SOLUTION_NONZERO: ("S",),
+        nt.DUAL_NONNEGATIVE: ("S",),
+        nt.DUAL_EXPANSION: ("S",),
+        nt.DUAL_MASS: ("S",),
+        nt.SCORE_GAPS: ("O",),
+        nt.at_all_times(L.slope_is()): equal,
+        nt.at_all_times(L.coefficient_is()): equal,
+        nt.at_all_times(L.gradient_is()): equal,
+        nt.at_all_times(L.coefficients_nonnegative()): equal,
+        alignment_time.NEAR_ACUTE: ("N",),
+        nt.e0 < nt.margin**2: ("N",),
+        eq(norm(nt.layer(number(0)).W), real(0)): ("zero start",),
+        normalized_gd.RULE: ("ngd",),
+        gradient_descent.RULE: ("gd",),
+        polyak.RULE: ("polyak",),
+        0 < polyak.e_max: ("cap",),
+    }
+    return known
+
+
+def checks(page: Theorem) -> Checks:
+    """The names of the checks that a page's hypotheses ask for, each once.
+
+    Raises:
+        KeyError: a hypothesis that the map does not know.
+    """
+    names: dict[str, None] = {}
+    for name, formula in page.hypotheses.items():
+        if about_start(formula):
+            continue  # met by choosing t0: see theory.verdict
+        if formula not in _known():
+            raise KeyError(f"{page.key}: no check is known for the hypothesis {name}: {formula!r}")
+        names |= dict.fromkeys(_known()[formula])
+    order = ["S", "O", "E", "N", "F"]
+    return tuple(sorted(names, key=lambda n: (order.index(n) if n in order else len(order), n)))
+
+
+START = index("t0")
+
+
+def about_start(formula: Formula) -> bool:
+    """Whether a hypothesis is a condition on the start step t0, from which on the page speaks."""
+    return ("ix", "t0") in free(formula)
