@@ -11,7 +11,7 @@ from typing import Any
 
 from theory import catalog
 from theory.latex import latex
-from theory.page import Status, Theorem
+from theory.page import Status, Theorem, forget_proofs
 from theory.proof import kernel, tactics
 
 TRUSTED = ("terms", "normal", "calculus", "balls", "kernel")
@@ -114,16 +114,22 @@ def report_on(page: Theorem) -> TheoremReport:
 def verify(*, search: bool = False, progress: Callable[[str], None] | None = None) -> Report:
     """Put every lemma and theorem through the kernel.
 
-    ``search`` finds the multipliers anew instead of replaying the stored ones; ``progress`` is called with
-    each page's key before it is proved.
+    ``search`` finds the multipliers anew instead of replaying the stored ones, and stores them once every
+    page is proved; ``progress`` is called with each page's key before it is proved.
     """
-    before, tactics.CERTIFICATES.search = tactics.CERTIFICATES.search, search
+    certificates = tactics.CERTIFICATES
+    before = certificates.search, certificates.found
+    if search:
+        forget_proofs()
+        certificates.search, certificates.found = True, {}
     reports = []
     try:
         for key, page in catalog.theorems().items():
             if progress is not None:
                 progress(key)
             reports.append(report_on(page))
+        if search and all(r.status != "failed" for r in reports):
+            tactics.save_certificates()
     finally:
-        tactics.CERTIFICATES.search = before
+        certificates.search, certificates.found = before
     return Report(tuple(reports), kernel_lines(), dict(kernel.AXIOMS))

@@ -1,7 +1,8 @@
 """Comfort around the kernel: nothing here is trusted, everything here ends in kernel rules.
 
-``follows`` looks for the multipliers of ``combine`` by linear programming; what it finds is written to
-``certificates.json`` and replayed from there, so that verifying needs no search.
+``follows`` looks for the multipliers of ``combine`` by linear programming. ``save_certificates`` writes what
+was found to ``certificates.json``, from where it is replayed: verifying then needs no search, and gives the
+same proof on every machine.
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import os
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from numerics.errors import InputError
 from theory.proof import kernel
 from theory.proof.kernel import KernelError, Proved, assume, combine
 from theory.proof.normal import Monomial, cleared
@@ -280,17 +283,41 @@ class _Certificates:
     """The stored multipliers, by a digest of the question they answer."""
 
     def __init__(self) -> None:
-        self.search = False
-        self.found: dict[str, list[str]] = {}
+        self.search = False  # find anew what is stored
+        self.found: dict[str, list[str]] = {}  # every question asked, with its answer
         self.stored: dict[str, list[str]] | None = None
 
     def load(self) -> dict[str, list[str]]:
         if self.stored is None:
-            self.stored = json.loads(STORE.read_text()) if STORE.exists() else {}
+            try:
+                stored = json.loads(STORE.read_text(encoding="utf-8")) if STORE.exists() else {}
+            except ValueError as error:
+                raise InputError(f"{STORE}: not JSON ({error}); write it anew with --search") from None
+            if not (type(stored) is dict and all(type(x) is list for x in stored.values())):
+                raise InputError(f"{STORE}: not a table of multipliers; write it anew with --search")
+            self.stored = stored
         return self.stored
 
 
 CERTIFICATES = _Certificates()
+
+
+def save_certificates() -> Path:
+    """Write the multipliers of every question asked in this process, in place of the stored ones.
+
+    Raises:
+        OSError: the folder cannot be written; the old file is then as it was.
+    """
+    table = dict(sorted(CERTIFICATES.found.items()))
+    text = "{\n" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in table.items()) + "\n}\n"
+    partial = STORE.with_suffix(f".{os.getpid()}.partial")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        os.replace(partial, STORE)
+    finally:
+        partial.unlink(missing_ok=True)
+    CERTIFICATES.stored = table
+    return STORE
 
 
 def follows(
@@ -301,16 +328,19 @@ def follows(
 ) -> Proved:
     """Prove ``target`` as a combination of the premises, finding rational factors by linear programming.
 
-    A premise may be a pair (multiplier, claim) for a product; the factor found multiplies the pair.
+    A premise may be a pair (multiplier, claim) for a product; the factor found multiplies the pair. Factors
+    stored for this very question are used as they are, unless a search was asked for.
 
     Raises:
-        KernelError: no combination exists (or none was found); the message lists the premises.
+        KernelError: no combination exists (or none was found); the message lists the premises. Or the stored
+            factors do not prove the target: they are not searched for anew unasked.
     """
     pairs: list[tuple[Multiplier, Proved]] = [p if isinstance(p, tuple) else (1, p) for p in premises]
     asked = [(m.conclusion if isinstance(m, Proved) else m, e.conclusion) for m, e in pairs]
     question = repr((target, asked, [z.conclusion for z in nonzero], [z.conclusion for z in nonnegative]))
     digest = hashlib.sha256(question.encode()).hexdigest()[:20]
     known = None if CERTIFICATES.search else CERTIFICATES.load().get(digest)
+    replayed = known is not None
     if known is None:
         terms = []
         for m, e in pairs:
@@ -324,9 +354,26 @@ def follows(
             listing = "".join(f"\n  {e.conclusion!r}" for _, e in pairs)
             raise KernelError(f"no combination found for {target!r} from{listing}")
         known = [str(x) for x in factors]
+    try:
+        claim = _combined(target, known, pairs, nonzero, nonnegative)
+    except (KernelError, TypeError, ValueError) as error:
+        if not replayed:
+            raise
+        message = f"the stored factors do not prove {target!r} ({error}); find them anew with --search"
+        raise KernelError(message) from error
     CERTIFICATES.found[digest] = known
+    return claim
+
+
+def _combined(
+    target: Formula,
+    factors: Sequence[str],
+    pairs: Sequence[tuple[Multiplier, Proved]],
+    nonzero: Sequence[Proved],
+    nonnegative: Sequence[Proved],
+) -> Proved:
     parts: list[tuple[Any, Proved]] = []
-    for x, (m, e) in zip(map(Fraction, known), pairs, strict=True):
+    for x, (m, e) in zip(map(Fraction, factors), pairs, strict=True):
         if not x:
             continue
         if isinstance(m, Proved):
