@@ -28,13 +28,15 @@ GLOBAL = _claim(
     "paper-global",
     "Convergence in direction to the max-margin solution is global in non-trivial data settings",
     r"There are data settings in which, for every initial direction, "
-    r"$W_t/\|W_t\|\to W_{\mathrm{mm}}/\|W_{\mathrm{mm}}\|$. With explicit constants under (N): global-direction.",
+    r"$W_t/\|W_t\|\to W_{\mathrm{mm}}/\|W_{\mathrm{mm}}\|$. "
+    "With explicit constants under (N): global-direction.",
 )
 FINITE_TIME = _claim(
     "paper-finite-time",
     "Normalized GD and Polyak's step converge in direction at a finite-time rate, faster than plain GD",
-    r"For normalized GD and Polyak's step $\|W_t/\|W_t\|-W_{\mathrm{mm}}/\|W_{\mathrm{mm}}\|\|$ is at most of "
-    r"order $t^{-1/2}$ up to logarithms, and plain GD is slower. With explicit constants: global-direction-apriori.",
+    r"For normalized GD and Polyak's step $\|W_t/\|W_t\|-W_{\mathrm{mm}}/\|W_{\mathrm{mm}}\|\|$ is at most "
+    r"of order $t^{-1/2}$ up to logarithms, and plain GD is slower. "
+    "With explicit constants: global-direction-apriori, global-direction-polyak, gd-path-lower.",
 )
 SPARSIFICATION = _claim(
     "paper-sparsification",
@@ -44,6 +46,6 @@ SPARSIFICATION = _claim(
 JOINT = _claim(
     "paper-joint",
     "Joint training of W and the decoder under Gaussian-like data",
-    r"$W_t$ still converges globally, the decoder attains a positive margin on the optimal tokens, and the loss "
-    r"decays like $\exp(-c\,t^{1/3})$.",
+    r"$W_t$ still converges globally, the decoder attains a positive margin on the optimal tokens, and the "
+    r"loss decays like $\exp(-c\,t^{1/3})$.",
 )
