@@ -57,6 +57,17 @@ LATEX = {
     "p_min": r"p_{\min}",
     "alpha": r"\alpha",
     "theta": r"\theta",
+    "w_min": r"w_{\min}",
+    "w_max": r"w_{\max}",
+    "e_ngd": r"e'",
+    "eta_ngd": r"\eta'",
+    "k0": "k_0",
+    "k1": "k_1",
+    "i0": "i_0",
+    "i1": "i_1",
+    "tau0": r"\tau_0",
+    "tau1": r"\tau_1",
+    "l": r"\ell",
     "I": r"[n]",
 }
 """How a kernel name is printed, where it is not printed as it stands."""
