@@ -56,8 +56,13 @@ class StalledError(AttnratesError):
         self.multipliers = multipliers
 
 
-def solve_units(units: UnitConstraints, progress: Progress | None = None) -> Solved | Ray:
-    """Maximise the dual. Progress is called with (step, |P|, largest violation). Raises StalledError."""
+def solve_units(
+    units: UnitConstraints, progress: Progress | None = None, *, bulk: bool = True
+) -> Solved | Ray:
+    """Maximise the dual. Progress is called with (step, |P|, largest violation). Raises StalledError.
+
+    Without `bulk` exchanges it is the method of Goldfarb and Idnani alone.
+    """
     b = units.targets
     P, a = np.empty(0, dtype=np.intp), np.empty(0)
     solver: Callable[[np.ndarray], np.ndarray] = lambda rhs: rhs  # noqa: E731  (nothing to solve yet)
@@ -72,7 +77,7 @@ def solve_units(units: UnitConstraints, progress: Progress | None = None) -> Sol
         violated = np.flatnonzero(violation > _VIOLATED * max(length, float(b.max())) * np.sqrt(units.size))
         if violated.size == 0:
             return Solved(support=P, multipliers=a, solve=solver)
-        if batch > 1 and violated.size > 1:
+        if bulk and batch > 1 and violated.size > 1:
             if batch < violated.size:
                 violated = violated[np.argsort(-violation[violated], kind="stable")[:batch]]
             trial = _positive_subset(units, np.union1d(P, violated))
@@ -141,7 +146,8 @@ def _single_step(
         violation = float(units.targets[t]) - float(k @ a) - new
         limits = np.where(direction > 0, a / np.where(direction > 0, direction, 1.0), np.inf)
         to_drop = float(limits.min(initial=np.inf))
-        to_meet = violation / distance if distance > _DEPENDENT else np.inf
+        dependent = distance <= _DEPENDENT or P.size >= units.rank_bound
+        to_meet = np.inf if dependent else violation / distance
         if not np.isfinite(min(to_drop, to_meet)):
             return Ray(support=np.append(P, t), weights=np.append(np.maximum(-direction, 0.0), 1.0))
         length = min(to_drop, to_meet)

@@ -7,8 +7,10 @@ PROBLEM.npz CERTIFICATE` exits with 0 when it holds, 1 when it does not, 2 when 
 Why this suffices. (optimal) If A_P, the constraints of positive multiplier alpha, satisfy <A_k, M> = 1 with
 M = sum alpha_k A_k, and all other margins are at least 1, then M is the solution: these are the KKT
 conditions of a convex problem. (infeasible) If sum w_k A_k = 0 with w >= 0 not all zero, then no W has all
-<A_k, W> >= 1. (bound) If W has all margins at least 1, then sum w_k <= <sum w_k A_k, W> <= ||sum w_k A_k||
-||W||.
+<A_k, W> >= 1. (spanned) Constraints lie in a space of dimension rank(their differences) rank(their
+queries); if all but the first are that many and independent, the first is a combination of them, here with
+negative coefficients. (bound) If W has all margins at least 1, then sum w_k <= <sum w_k A_k, W> <= ||sum
+w_k A_k|| ||W||.
 """
 
 from __future__ import annotations
@@ -32,7 +34,12 @@ def check(problem: Problem, content: Any) -> str:
 
     Raises CertificationError with the first thing that is wrong, or that could not be decided.
     """
-    kinds = {"optimal": _check_optimal, "infeasible": _check_infeasible, "bound": _check_bound}
+    kinds = {
+        "optimal": _check_optimal,
+        "infeasible": _check_infeasible,
+        "spanned": _check_spanned,
+        "bound": _check_bound,
+    }
     _demand(isinstance(content, dict), "not a certificate")
     kind = content.get("kind")
     _demand(isinstance(kind, str) and kind in kinds, f"unknown kind {kind!r}")
@@ -127,8 +134,35 @@ def _check_ties(
 def _check_infeasible(problem: Problem, content: dict[str, Any]) -> None:
     _demand(set(content) == {"format", "version", "kind", "problem", "beta"}, "wrong fields")
     support, weights = _beta(problem, content["beta"])
-    _demand(gcd(*weights) == 1, "the weights have a common factor")
+    _positive_integers(weights)
     _demand(_square(problem, support, weights)[0] == 0, "the constraints do not cancel")
+
+
+def _check_spanned(problem: Problem, content: dict[str, Any]) -> None:
+    _demand(set(content) == {"format", "version", "kind", "problem", "bits", "beta"}, "wrong fields")
+    bits = content["bits"]
+    _demand(_is_integer(bits) and 8 <= bits <= 1024, "bits out of range")
+    support, weights = _beta(problem, content["beta"])
+    pairs = [_pair(weight) for weight in weights]
+    _demand(pairs[0] == (1 << (bits - 1), 1 - bits), "the first weight is not 1")
+    first, others = support[0], support[1:]
+    integers = _Integers(problem)
+    differences, queries = integers.factors(support)
+    _demand(differences.rank() * queries.rank() == len(others), "the constraints need not span their space")
+    K, column = integers.gram(others, others), integers.gram(others, [first])
+    precision = bits + 64
+    while True:
+        with ctx.workprec(precision):
+            try:
+                c = arb_mat(K).solve(arb_mat(column)).entries()
+                claims = zip(c, pairs[1:], others, strict=True)
+                undecided = [k for x, w, k in claims if not _rounds_to(-x, list(w), bits, f"weight {k}")]
+            except ZeroDivisionError:
+                undecided = others
+        if not undecided:
+            return
+        precision *= 2
+        _demand(precision <= _PRECISION_LIMIT, f"not decided at {_PRECISION_LIMIT} bits")
 
 
 def _check_bound(problem: Problem, content: dict[str, Any]) -> None:
@@ -137,7 +171,7 @@ def _check_bound(problem: Problem, content: dict[str, Any]) -> None:
     bits = content["bits"]
     _demand(_is_integer(bits) and 8 <= bits <= 1024, "bits out of range")
     support, weights = _beta(problem, content["beta"])
-    _demand(gcd(*weights) == 1, "the weights have a common factor")
+    _positive_integers(weights)
     square, exponent = _square(problem, support, weights)
     _demand(square > 0, "the combination vanishes: this is a case of infeasibility")
     with ctx.workprec(2 * bits + 128):
@@ -145,21 +179,25 @@ def _check_bound(problem: Problem, content: dict[str, Any]) -> None:
         _demand(_rounds_to(bound, content["norm_at_least"], bits, "norm_at_least"), "the bound is undecided")
 
 
-def _beta(problem: Problem, entries: Any) -> tuple[list[int], list[int]]:
+def _beta(problem: Problem, entries: Any) -> tuple[list[int], list[Any]]:
     _demand(isinstance(entries, list) and bool(entries), "no weights")
     support: list[int] = []
-    weights: list[int] = []
+    weights: list[Any] = []
     for entry in entries:
         fields = {"constraint", "sequence", "token", "weight"}
         _demand(isinstance(entry, dict) and set(entry) == fields, "a weight has wrong fields")
         k, weight = entry["constraint"], entry["weight"]
         _demand(_is_integer(k) and 0 <= k < problem.n_constraints, "no such constraint")
         _demand_constraint(problem, k, entry)
-        _demand(_is_integer(weight) and weight > 0, f"constraint {k}: its weight is not a positive integer")
         _demand(not support or support[-1] < k, "the constraints are not in ascending order")
         support.append(k)
         weights.append(weight)
     return support, weights
+
+
+def _positive_integers(weights: list[Any]) -> None:
+    _demand(all(_is_integer(w) and w > 0 for w in weights), "a weight is not a positive integer")
+    _demand(gcd(*weights) == 1, "the weights have a common factor")
 
 
 def _square(problem: Problem, support: list[int], weights: list[int]) -> tuple[Any, int]:
@@ -182,13 +220,15 @@ class _Integers:
         self.exponent = -(scale[0].bit_length() - 1) - (scale[1].bit_length() - 1)
 
     def gram(self, rows: list[int], columns: list[int]) -> fmpz_mat:
-        d1, z1 = self._factors(rows)
-        d2, z2 = self._factors(columns)
+        """4^-exponent <A_k, A_l>."""
+        d1, z1 = self.factors(rows)
+        d2, z2 = self.factors(columns)
         tokens, queries = d1 * d2.transpose(), z1 * z2.transpose()
         products = [a * b for a, b in zip(tokens.entries(), queries.entries(), strict=True)]
         return fmpz_mat(len(rows), len(columns), products)
 
-    def _factors(self, which: list[int]) -> tuple[fmpz_mat, fmpz_mat]:
+    def factors(self, which: list[int]) -> tuple[fmpz_mat, fmpz_mat]:
+        """Integer differences and queries, one row for each of these constraints."""
         p = self.problem
         differences, queries = [], []
         for k in which:

@@ -15,6 +15,7 @@ from numerics.problem import Problem
 
 _REFINEMENTS = 4
 _ACCURATE = 1e-11  # KKT residual above which floats are given up for rationals
+_USELESS = 1e-6  # KKT residual that is no solution
 _HOPELESS = 1e8  # max ||A_k||/g* from which a bound counts as infeasible when exact arithmetic is too dear
 
 
@@ -41,6 +42,9 @@ def solve(problem: Problem, progress: Progress | None = None) -> MaxMargin:
     solution = _refined(problem, units, outcome)
     if solution.residual > _ACCURATE and outcome.support.size <= exact.SIZE_LIMIT:
         return _exactly(problem, outcome.support.tolist(), "ill-conditioned")
+    if not solution.residual < _USELESS:
+        reason = f"KKT residual {solution.residual:.1e}"
+        raise _bounded(problem, units, outcome.support, outcome.multipliers, reason)
     return solution
 
 
@@ -78,6 +82,9 @@ def _decide(problem: Problem, units: UnitConstraints, ray: Ray) -> MaxMargin:
         if found:
             raise infeasible.infeasible_error(problem, infeasible.proof(problem, found))
         return _exactly(problem, ray.support.tolist(), "nearly infeasible")
+    certificate = infeasible.spanned(problem, ray.support.tolist())
+    if certificate:
+        raise infeasible.infeasible_error(problem, certificate)
     raise _bounded(problem, units, ray.support, ray.weights, "they cancel in floats")
 
 

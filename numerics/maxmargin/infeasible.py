@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from flint import arb, ctx
+from flint import arb, arb_mat, ctx
 from jaxtyping import Float
 
 from numerics.errors import CertificationError, InfeasibleError
@@ -23,32 +24,40 @@ _WEIGHT_BITS = 60
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class InfeasibilityCertificate:
-    """Positive integer weights w of some constraints, without common factor, and what they prove.
+    """Positive weights w of some constraints, and what they prove, by kind.
 
-    norm_at_least None: sum w_k A_k = 0 exactly, so that no W has <A_k, W> >= 1 for all k (Farkas).
-    Otherwise: every W that has satisfies ||W||_F >= sum w_k/||sum w_k A_k||_F, the stated number, correctly
-    rounded.
+    "infeasible": integers without common factor, sum w_k A_k = 0 exactly; so no W has <A_k, W> >= 1 for all
+    k (Farkas). "spanned": the same conclusion with weights known as correctly rounded numbers: all
+    constraints but the first span the whole space these tokens and queries allow, so that the first is a
+    combination of them, and its coefficients are proved negative. "bound": integers; every W that satisfies
+    the constraints has ||W||_F >= norm_at_least = sum w_k/||sum w_k A_k||_F.
     """
 
+    kind: str
     problem_hash: str
     support: tuple[int, ...]
     constraints: tuple[tuple[int, int], ...]
-    weights: tuple[int, ...]
+    weights: tuple[int | Rounded, ...]
     norm_at_least: Rounded | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Give the file's content."""
         rows = zip(self.support, self.constraints, self.weights, strict=True)
-        beta = [{"constraint": k, "sequence": i, "token": tau, "weight": w} for k, (i, tau), w in rows]
-        content: dict[str, Any] = {"format": FORMAT, "version": VERSION, "problem": self.problem_hash}
-        if self.norm_at_least is None:
-            return content | {"kind": "infeasible", "beta": beta}
-        return content | {
-            "kind": "bound",
-            "bits": _BITS,
-            "norm_at_least": list(self.norm_at_least),
-            "beta": beta,
+        content: dict[str, Any] = {
+            "format": FORMAT,
+            "version": VERSION,
+            "kind": self.kind,
+            "problem": self.problem_hash,
+            "beta": [
+                {"constraint": k, "sequence": i, "token": tau, "weight": w if isinstance(w, int) else list(w)}
+                for k, (i, tau), w in rows
+            ],
         }
+        if self.kind != "infeasible":
+            content["bits"] = _BITS
+        if self.norm_at_least is not None:
+            content["norm_at_least"] = list(self.norm_at_least)
+        return content
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the certificate as JSON, atomically; `numerics.maxmargin.checker` verifies it."""
@@ -56,15 +65,45 @@ class InfeasibilityCertificate:
 
     def beta(self, size: int) -> Float[np.ndarray, " N"]:
         """Give the weights as floats of sum 1, for all `size` constraints."""
+        with ctx.workprec(2 * _BITS):
+            balls = [arb(w) if isinstance(w, int) else w.ball for w in self.weights]
+            total = sum(balls, arb(0))
+            shares = [float((ball / total).mid()) for ball in balls]
         beta = np.zeros(size)
-        total = sum(self.weights)
-        beta[list(self.support)] = [w / total for w in self.weights]
+        beta[list(self.support)] = shares
         return beta
 
 
 def proof(problem: Problem, found: exact.Farkas) -> InfeasibilityCertificate:
     """State exact weights as a certificate."""
-    return _certificate(problem, found.support, found.weights, None)
+    return _certificate("infeasible", problem, found.support, tuple(found.weights))
+
+
+def spanned(problem: Problem, support: Sequence[int]) -> InfeasibilityCertificate | None:
+    """Prove infeasibility in ball arithmetic from a minimal set of clashing constraints, if it is one.
+
+    With as many independent constraints as the token differences and queries have dimensions together, one
+    more is a combination of them; balls then decide the signs of its coefficients. This reaches sizes where
+    rationals do not. None where the argument does not apply or the signs stay undecided.
+    """
+    first, *others = sorted(support)
+    constraints = exact.ExactConstraints(problem)
+    used = [first, *others]
+    room = constraints.differences(used).rank() * constraints.query_rows(used).rank()
+    if len(others) != room:
+        return None
+    K, column = constraints.gram(others, others), constraints.gram(others, [first])
+    for precision in (2 * _BITS, 8 * _BITS):
+        with ctx.workprec(precision):
+            try:
+                c = arb_mat(K).solve(arb_mat(column)).entries()
+            except ZeroDivisionError:
+                continue
+            weights = [rounded(-x, _BITS) for x in c]
+        if all(w is not None for w in weights):
+            one = Rounded(1 << (_BITS - 1), 1 - _BITS)
+            return _certificate("spanned", problem, used, (one, *(w for w in weights if w is not None)))
+    return None
 
 
 def bound(problem: Problem, beta: Float[np.ndarray, " N"]) -> InfeasibilityCertificate:
@@ -76,12 +115,12 @@ def bound(problem: Problem, beta: Float[np.ndarray, " N"]) -> InfeasibilityCerti
     constraints = exact.ExactConstraints(problem)
     square = constraints.square(support, weights)
     if square == 0:
-        return _certificate(problem, support, weights, None)
+        return _certificate("infeasible", problem, support, tuple(weights))
     with ctx.workprec(4 * _BITS):
         value = rounded(sum(weights) / arb(square).sqrt() * arb(2) ** (-constraints.exponent), _BITS)
     if value is None:
         raise CertificationError("the bound lies between two roundings")
-    return _certificate(problem, support, weights, value)
+    return _certificate("bound", problem, support, tuple(weights), value)
 
 
 def certify_infeasible(problem: Problem, beta: Float[np.ndarray, " N"]) -> InfeasibilityCertificate:
@@ -92,7 +131,7 @@ def certify_infeasible(problem: Problem, beta: Float[np.ndarray, " N"]) -> Infea
     """
     guess = [int(k) for k in np.flatnonzero(beta > 0)]
     if len(guess) > exact.SIZE_LIMIT:
-        return bound(problem, beta)
+        return spanned(problem, guess) or bound(problem, beta)
     constraints = exact.ExactConstraints(problem)
     found = exact.farkas(constraints, guess, guess[int(np.argmax(beta[guess]))])
     outcome = found or exact.optimum(constraints, guess)
@@ -132,13 +171,18 @@ def describe(problem: Problem, beta: Float[np.ndarray, " N"]) -> str:
 
 
 def _certificate(
-    problem: Problem, support: list[int], weights: list[int], norm: Rounded | None
+    kind: str,
+    problem: Problem,
+    support: list[int],
+    weights: tuple[int | Rounded, ...],
+    norm: Rounded | None = None,
 ) -> InfeasibilityCertificate:
     i, tau = problem.constraint_sequence, problem.constraint_token
     return InfeasibilityCertificate(
+        kind=kind,
         problem_hash=problem.hash,
         support=tuple(support),
         constraints=tuple((int(i[k]), int(tau[k])) for k in support),
-        weights=tuple(weights),
+        weights=weights,
         norm_at_least=norm,
     )

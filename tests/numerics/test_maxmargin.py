@@ -106,33 +106,18 @@ def test_one_constraint_has_a_closed_form(solver: str) -> None:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_single_steps_alone_reach_the_same_solution(seed: int, monkeypatch) -> None:
+def test_single_steps_alone_reach_the_same_solution(seed: int) -> None:
     p = draw(seed, 6, 5, 7)
     bulk = max_margin(p)
     units = gram.UnitConstraints(p)
-    units.rank_bound = 1  # batches of one constraint: Goldfarb and Idnani's method
-    monkeypatch.setattr(active_set, "_positive_subset", _only_small(active_set._positive_subset))
     steps: list[tuple[int, int, float]] = []
-    single = active_set.solve_units(units, lambda *state: steps.append(state))
+    single = active_set.solve_units(units, lambda *state: steps.append(state), bulk=False)
     np.testing.assert_array_equal(single.support, np.flatnonzero(bulk.support))
     dual = np.zeros(p.n_constraints)
     dual[single.support] = single.multipliers
     np.testing.assert_allclose(units.dual(dual), bulk.dual, rtol=1e-9)
     assert len(steps) > single.support.size
     assert all(worst > 0 for _, _, worst in steps[:-1])
-
-
-def _only_small(original):
-    sizes = [0]
-
-    def subset(units, S):
-        if S.size > sizes[0] + 1:  # refuse every bulk exchange
-            return None
-        found = original(units, S)
-        sizes[0] = found.support.size
-        return found
-
-    return subset
 
 
 @pytest.mark.parametrize("seed", range(4))

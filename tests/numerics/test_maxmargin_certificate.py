@@ -258,7 +258,10 @@ def certificates() -> list[tuple[Problem, dict]]:
     weights = max_margin_beta(near)
     weights[np.argmax(weights)] *= 1 + 1e-12
     found.append((near, reread(infeasible.bound(near, weights).to_json())))
-    assert [c["kind"] for _, c in found] == ["optimal"] * 3 + ["infeasible"] * 2 + ["bound"]
+    spanned = infeasible.spanned(near, [int(k) for k in np.flatnonzero(weights)])
+    assert spanned is not None
+    found.append((near, reread(spanned.to_json())))
+    assert [c["kind"] for _, c in found] == ["optimal"] * 3 + ["infeasible"] * 2 + ["bound", "spanned"]
     return found
 
 
@@ -444,6 +447,23 @@ def test_nearly_infeasible_is_not_infeasible(seed: int, size: float) -> None:
     np.testing.assert_allclose(float(proved.norm), solution.norm, rtol=1e-6)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_spanning_sets_prove_what_rationals_prove(seed: int) -> None:
+    p = draw(seed, n=25, T=4, d=3)
+    with pytest.raises(InfeasibleError) as caught:
+        max_margin(p)
+    exactly = caught.value.certificate
+    by_balls = infeasible.spanned(p, exactly.support)
+    assert by_balls is not None
+    assert by_balls.support == exactly.support
+    for w, ball in zip(exactly.weights, by_balls.weights, strict=True):
+        with ctx.workprec(200):
+            assert ball.ball.contains(arb(fmpq(w, exactly.weights[0])))
+    assert infeasible.spanned(p, exactly.support[1:]) is None  # one fewer spans no more
+    feasible = load("gaussian", seed)
+    assert infeasible.spanned(feasible, list(range(feasible.n_constraints))) is None
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_bounds_hold_for_the_true_solution(seed: int) -> None:
     p = load("digits:3v5,n=4", seed)
@@ -459,6 +479,10 @@ def test_bounds_hold_for_the_true_solution(seed: int) -> None:
 def test_what_is_too_large_for_rationals_gets_a_bound(monkeypatch) -> None:
     p = draw(0, n=30, T=4, d=3)
     monkeypatch.setattr(exact, "SIZE_LIMIT", 4)
+    with pytest.raises(InfeasibleError, match=r"cancel with weights") as caught:
+        max_margin(p)
+    assert caught.value.certificate.kind == "spanned"
+    monkeypatch.setattr(infeasible, "spanned", lambda *_: None)
     with pytest.raises(InfeasibleError, match="proved for every W of norm below") as caught:
         max_margin(p)
     proved = caught.value.certificate
