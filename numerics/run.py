@@ -16,6 +16,7 @@ import platform
 import shutil
 import sys
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -48,7 +49,8 @@ class Run:
     constraints are infeasible. The final W is kept as it is (`final_weights`) or as coefficients b with
     W = W_0 + sum_k b_k A_k; `weights` gives it as (d, d) either way.
 
-    history is a pandas DataFrame, one row a recorded step t (state W_t; sums over s < t):
+    recorded holds the columns of `history`, a pandas DataFrame with one row a recorded step t (state W_t;
+    sums over s < t):
 
         step               t
         path_length        E_t = sum e_s, e_s the length of step s
@@ -70,13 +72,20 @@ class Run:
     rule: Any
     steps: int
     space: str
-    history: DataFrame
+    recorded: Mapping[str, np.ndarray]
     manifest: dict[str, Any]
     seed: int | None = None
     init: Float[np.ndarray, "d d"] | None = None
     target: MaxMargin | None = None
     final_weights: Float[np.ndarray, "d d"] | None = None
     coefficients: Float[np.ndarray, " N"] | None = None
+
+    @cached_property
+    def history(self) -> DataFrame:
+        """The recorded columns as a DataFrame, made on first use."""
+        import pandas as pd
+
+        return pd.DataFrame(dict(self.recorded))
 
     @cached_property
     def weights(self) -> Float[np.ndarray, "d d"]:
@@ -170,7 +179,7 @@ class Run:
             steps=manifest["steps"],
             space=manifest["space"],
             seed=manifest["seed"],
-            history=history,
+            recorded={name: history[name].to_numpy() for name in history.columns},
             manifest=manifest,
             target=target,
             init=arrays.get("init"),

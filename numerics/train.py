@@ -10,11 +10,12 @@ from contextlib import contextmanager
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-import pandas as pd
 import torch
 from jaxtyping import Float
 
 from numerics import _checkpoint
+from numerics._gram_cpu import CompiledGram
+from numerics._gram_geometry import Geometry
 from numerics._record import finish, record_steps
 from numerics._weight_space import OptimizerFactory, WeightSpace
 from numerics.errors import InfeasibleError, InputError
@@ -60,7 +61,7 @@ def train(
     *,
     steps: int,
     init: Float[np.ndarray, "d d"] | None = None,
-    space: str = "weight",
+    space: str = "gram",
     record: str | Iterable[int] = "log",
     device: str = "auto",
     target: MaxMargin | None = None,
@@ -90,7 +91,7 @@ def train_batch(
     *,
     steps: int,
     inits: Float[np.ndarray, "d d"] | Sequence[np.ndarray | None] | None = None,
-    space: str = "weight",
+    space: str = "gram",
     record: str | Iterable[int] = "log",
     device: str = "auto",
     targets: MaxMargin | Sequence[MaxMargin | None] | None = None,
@@ -254,6 +255,9 @@ def _engine(
         laws = [rule.law for rule in plan.rules]
     else:
         laws = [Law(0.0, 0.0, 0.0, 0.0, 0.0)] * len(plan.rules)
+    if space == "gram":
+        geometries = [Geometry.of(p, m) for p, m in zip(plan.problems, plan.targets, strict=True)]
+        return CompiledGram(geometries, laws, plan.inits)
     engine = WeightSpace(
         plan.problems,
         laws,
@@ -384,7 +388,7 @@ def _runs(
                 seed=seed,
                 init=init,
                 target=plan.target(b),
-                history=pd.DataFrame(columns),
+                recorded=columns,
                 manifest=make_manifest(
                     problem, rule, steps=steps, space=space, seed=seed, device=name, dtype=dtype
                 ),

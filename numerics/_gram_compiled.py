@@ -1,0 +1,444 @@
+"""The Gram-space step as a compiled loop over one run after the other: the CPU path for small N.
+
+numba, because the loop is scalar code on a few hundred numbers (a step takes a third of a microsecond at N
+= 42, far below the call overhead of any array library), because it compiles where it runs (no build step,
+no binary wheel of our own), and because it is long-lived and well kept.
+
+A run's logit gaps are kept as mu = shift + nu with a common shift: the direction depends on differences of nu
+alone, which stay of order one on the support while mu grows without bound, so no digit is lost in a million
+steps. Sums along the run are compensated (Neumaier).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import no_type_check
+
+import numpy as np
+from numba import njit
+
+from numerics._gram_record import (
+    CURVATURE,
+    PATH,
+    ROW_CURVATURE,
+    ROW_EXCESS,
+    ROW_GAP,
+    ROW_GRADIENT,
+    ROW_LEAK,
+    ROW_LENGTH,
+    ROW_PATH,
+    ROW_SEPARATOR,
+    ROW_TARGET,
+    SEPARATOR,
+    SHIFT,
+    SQUARE,
+    TARGET,
+)
+
+_WRONG_SIDE = -20.0  # below this smallest gap p_i may underflow beside the other tokens: full log domain
+LARGE_SCORE = 300.0  # above, sigma(-m) may underflow
+# No reference counts (nothing here allocates): their atomic increments would take half of the time.
+# numba finds the types itself: no_type_check keeps other checkers' wrappers away.
+_OPTIONS = {"nogil": True, "cache": True, "error_model": "numpy", "_nrt": False}
+# Licence to vectorize sums and minima; the compensated sums stay strict.
+_FAST = {"reassoc", "contract", "nsz", "nnan"}
+_LOG2E = 1.4426950408889634
+_LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
+_ROUND = 6755399441055744.0  # 1.5 * 2^52: adding and subtracting it rounds to an integer
+
+
+@njit(**_OPTIONS)
+@no_type_check
+def _add(scalars, index, value):
+    """Add to a compensated sum."""
+    total = scalars[index]
+    new = total + value
+    kept = new - total
+    scalars[index + 1] += (total - (new - kept)) + (value - kept)
+    scalars[index] = new
+
+
+@njit(**_OPTIONS)
+@no_type_check
+def _log1p_exp(x):
+    """log(1 + e^x), also where e^x overflows."""
+    return x + math.log1p(math.exp(-x)) if x > 0 else math.log1p(math.exp(x))
+
+
+@njit(**_OPTIONS, fastmath=_FAST)
+@no_type_check
+def _lowest(nu):
+    """The smallest entry."""
+    low = nu[0]
+    for k in range(nu.shape[0]):
+        low = min(low, nu[k])
+    return low
+
+
+@njit(**_OPTIONS, fastmath=_FAST)
+@no_type_check
+def _product(K, c, y):
+    """y = K c, rows four at a time."""
+    N = c.shape[0]
+    k = 0
+    while k + 3 < N:
+        s0 = s1 = s2 = s3 = 0.0
+        for j in range(N):
+            value = c[j]
+            s0 += K[k, j] * value
+            s1 += K[k + 1, j] * value
+            s2 += K[k + 2, j] * value
+            s3 += K[k + 3, j] * value
+        y[k] = s0
+        y[k + 1] = s1
+        y[k + 2] = s2
+        y[k + 3] = s3
+        k += 4
+    while k < N:
+        s0 = 0.0
+        for j in range(N):
+            s0 += K[k, j] * c[j]
+        y[k] = s0
+        k += 1
+
+
+@njit(**_OPTIONS, fastmath=_FAST)
+@no_type_check
+def _sums(c, y, nu, along):
+    """(c'Kc, sum |c|, sum c, <., M^>, <., W> but for the shift) in one pass."""
+    square = size = total = progress = turned = 0.0
+    for k in range(c.shape[0]):
+        value = c[k]
+        square += value * y[k]
+        size += abs(value)
+        total += value
+        progress += value * along[k]
+        turned += value * nu[k]
+    return square, size, total, progress, turned
+
+
+@njit(**_OPTIONS, fastmath=_FAST)
+@no_type_check
+def _move(nu, rho, y, c, dual, length, inverse, drift, step, progress):
+    """One step of the logit gaps and of the residual's coefficients."""
+    for k in range(nu.shape[0]):
+        nu[k] += length * (y[k] * inverse - drift)
+        rho[k] += step * (c[k] - progress * dual[k])
+
+
+@njit(**_OPTIONS, fastmath={"contract"})
+@no_type_check
+def _weights(nu, low, c, bits):
+    """c_k = exp(low - nu_k) to one unit in the last place, 0 where that is subnormal; low the smallest nu.
+
+    Written out (reduction by log 2, Taylor, exponent bits) because the C library's exp does not vectorize:
+    this one is four times as fast. bits (N,) is scratch space.
+    """
+    for k in range(nu.shape[0]):
+        value = max(low - nu[k], -745.0)
+        whole = (value * _LOG2E + _ROUND) - _ROUND
+        r = (value - whole * _LN2_HIGH) - whole * _LN2_LOW
+        series = 1.0 / 6227020800.0
+        series = series * r + 1.0 / 479001600.0
+        series = series * r + 1.0 / 39916800.0
+        series = series * r + 1.0 / 3628800.0
+        series = series * r + 1.0 / 362880.0
+        series = series * r + 1.0 / 40320.0
+        series = series * r + 1.0 / 5040.0
+        series = series * r + 1.0 / 720.0
+        series = series * r + 1.0 / 120.0
+        series = series * r + 1.0 / 24.0
+        series = series * r + 1.0 / 6.0
+        series = series * r + 0.5
+        c[k] = (series * r) * r + (r + 1.0)
+        power = np.int64(whole) + 1023
+        bits[k] = (power if power > 0 else 0) << 52  # 2^whole, or 0 for subnormal results
+    powers = bits.view(np.float64)
+    for k in range(nu.shape[0]):
+        c[k] *= powers[k]
+
+
+@njit(**_OPTIONS)
+@no_type_check
+def _leaks(c, gap, start, odds, loss):
+    """Per sequence the sums of c and of c gap."""
+    for i in range(odds.shape[0]):
+        total = lost = 0.0
+        for k in range(start[i], start[i + 1]):
+            total += c[k]
+            lost += c[k] * gap[k]
+        odds[i] = total
+        loss[i] = lost
+
+
+@njit(**_OPTIONS)
+@no_type_check
+def _pulls(c, first, last, p, scale, gap, weight):
+    """c_k <- weight c_k (m - g_k) on one sequence, gaps ascending; phi_k = scale c_k on entry.
+
+    m - g_k is the sum over tokens scored above k less that over tokens below, each of terms of one sign.
+    """
+    above = p  # attention on the tokens scored above k
+    pull = 0.0
+    phi = 0.0
+    for k in range(first, last):
+        above += phi
+        pull += (gap[k] - (gap[k - 1] if k > first else 0.0)) * above
+        push = 0.0
+        for s in range(k + 1, last):
+            push += scale * c[s] * (gap[s] - gap[k])
+        phi = scale * c[k]
+        c[k] *= weight * (pull - push)
+
+
+@njit(**_OPTIONS, fastmath=_FAST)
+@no_type_check
+def _scale_each(c, gap, sequence, weight, delta):
+    """c_k <- weight c_k (gap_k - delta), the last two by sequence."""
+    for k in range(c.shape[0]):
+        c[k] *= weight[sequence[k]] * (gap[k] - delta[sequence[k]])
+
+
+@njit(**_OPTIONS)
+@no_type_check
+def _coefficients(log_scale, start, sequence, gap, tight, best, sigmas, c, odds, loss, weight, delta):
+    """Turn c = e^(-mu - log_scale) into the gradient's coefficients up to the factor e^log_scale/n.
+
+    odds[i] and loss[i] get (1-p_i)/p_i and g_(i,o_i) - m_i, both up to the factor e^log_scale. The quick
+    path: every p_i is far above underflow.
+    """
+    n = best.shape[0]
+    _leaks(c, gap, start, odds, loss)
+    scale = math.exp(log_scale) if log_scale > -700.0 else 0.0  # underflow in libm is slow
+    calm = True
+    for i in range(n):
+        total = 1.0 + scale * odds[i]
+        lost = loss[i] / total
+        loss[i] = lost
+        delta[i] = scale * lost
+        margin = best[i] - delta[i]
+        sigma = sigmas[i]
+        if margin != best[i]:
+            sigma = 1.0 / (1.0 + math.exp(margin))
+        weight[i] = sigma / total
+        if delta[i] > tight[i]:
+            calm = False
+    if calm:  # m - g_k = gap_k - delta loses nothing
+        _scale_each(c, gap, sequence, weight, delta)
+    else:
+        for i in range(n):
+            p = 1.0 / (1.0 + scale * odds[i])
+            _pulls(c, start[i], start[i + 1], p, scale * p, gap, weight[i])
+
+
+@njit(**_OPTIONS)
+@no_type_check
+def _logs(scale, sigmas, odds, loss):
+    """(max_i log(1 - p_i), log(L - L*)) from what `_coefficients` left."""
+    n = sigmas.shape[0]
+    leak = -math.inf
+    total = 0.0
+    factor = math.exp(scale) if scale > -700.0 else 0.0
+    for i in range(n):
+        if odds[i] == 0.0:
+            continue
+        leak = max(leak, -_log1p_exp(-(math.log(odds[i]) + scale)))
+        delta = factor * loss[i]
+        sigma = sigmas[i]
+        if delta > 1e-9:
+            total += math.log1p(math.expm1(delta) * sigma) / factor
+        else:
+            total += loss[i] * sigma * (1.0 + 0.5 * delta * (1.0 - sigma))
+    return leak, scale + math.log(total / n)
+
+
+@njit(**_OPTIONS)
+@no_type_check
+def _coefficients_in_logs(nu, shift, start, gap, best, c, log_phi, log_c):
+    """The same with every term kept as a logarithm; returns (scale, max_i log(1 - p_i), log(L - L*))."""
+    n = best.shape[0]
+    leak = -math.inf
+    excess = -math.inf
+    for i in range(n):
+        first, last = start[i], start[i + 1]
+        if last == first:
+            continue
+        low = _lowest(nu[first:last])
+        total = 0.0
+        lost = 0.0
+        for k in range(first, last):
+            weight = math.exp(low - nu[k])
+            total += weight
+            lost += weight * gap[k]
+        log_odds = math.log(total) - (low + shift)
+        log_p = -_log1p_exp(log_odds)
+        leak = max(leak, -_log1p_exp(-log_odds))
+        log_lost = math.log(lost) + log_p - (low + shift)
+        delta = math.exp(log_lost)
+        log_sigma = -_log1p_exp(best[i] - delta)
+        growth = delta + math.log(-math.expm1(-delta)) if delta > 1e-8 else log_lost + 0.5 * delta
+        growth -= _log1p_exp(best[i])
+        own = growth - 0.5 * math.exp(growth) if growth < -37.0 else math.log(_log1p_exp(growth))
+        high = max(own, excess)
+        excess = high + math.log1p(math.exp(min(own, excess) - high))
+        for k in range(first, last):
+            log_phi[k] = log_p - (nu[k] + shift)
+        for k in range(first, last):
+            # m - g_k = sum_s phi_s (gap_k - gap_s), the optimal token's gap being 0; scaled by its largest
+            # term
+            top = log_p + math.log(gap[k])
+            for s in range(first, last):
+                if gap[s] != gap[k]:
+                    top = max(top, log_phi[s] + math.log(abs(gap[k] - gap[s])))
+            pull = math.exp(log_p + math.log(gap[k]) - top)
+            for s in range(first, last):
+                if gap[s] != gap[k]:
+                    part = math.exp(log_phi[s] + math.log(abs(gap[k] - gap[s])) - top)
+                    pull += part if gap[k] > gap[s] else -part
+            c[k] = math.copysign(1.0, pull)
+            log_c[k] = log_phi[k] + log_sigma + top + math.log(abs(pull)) if pull != 0.0 else -math.inf
+    high = -math.inf
+    for k in range(c.shape[0]):
+        high = max(high, log_c[k])
+    for k in range(c.shape[0]):
+        c[k] = c[k] * math.exp(log_c[k] - high) if high > -math.inf else 0.0
+    return high, leak, excess - math.log(n)
+
+
+@njit(**_OPTIONS)
+@no_type_check
+def _length(law, step, log_norm, excess):
+    """e_t by the law (scale, exponent, p, q, cap) of the run's rule."""
+    length = law[0]
+    if law[1] != 0.0:
+        length *= (step + 1.0) ** -law[1]
+    power = 0.0
+    if law[2] != 0.0:
+        power += law[2] * log_norm
+    if law[3] != 0.0:
+        power += law[3] * excess
+    if power != 0.0:
+        length *= math.exp(power)
+    return min(length, law[4])
+
+
+@njit(**_OPTIONS)
+@no_type_check
+def advance(
+    begin,
+    until,
+    records,
+    which,
+    K,
+    start,
+    sequence,
+    gap,
+    tight,
+    best,
+    sigmas,
+    large,
+    along,
+    dual,
+    law,
+    scalars,
+    nu,
+    rho,
+    rows,
+    snapshots,
+    by_constraint,
+    by_sequence,
+    by_run,
+    bits,
+):
+    """Step a few runs, in lockstep, from `begin` to `until`, recording at the steps in `records` (ascending).
+
+    Lockstep because one step is a chain of short dependent loops: the processor fills one run's waits with
+    the next run's work. Run b belongs to problem which[b]. By problem: K (N, N) the Gram matrix,
+    constraints in order of sequence and score; start (n+1,); sequence (N,); gap (N,); tight (n,), half the
+    least gap; best (n,); sigmas (n,) = sigma(-best); large whether |best| exceeds LARGE_SCORE; along (N,) =
+    <A_k, M^>; dual (N,) = alpha_k/||M||. By run: law (5,); the state scalars (SCALARS,), nu (N,), rho (N,),
+    where W = W_0 + (v - v_0) M^ + sum_k rho_k A_k; rows (len(records), ROWS) and snapshots (len(records),
+    N) of rho. Scratch: by_constraint (4, runs, N), by_sequence (4, runs, n), by_run (4, runs), bits (runs,
+    N).
+    """
+    runs, N = nu.shape
+    n = best.shape[1]
+    c, y, log_phi, log_c = by_constraint[0], by_constraint[1], by_constraint[2], by_constraint[3]
+    odds, loss, weight, delta = by_sequence[0], by_sequence[1], by_sequence[2], by_sequence[3]
+    low, scale, leak, excess = by_run[0], by_run[1], by_run[2], by_run[3]
+    log_n = math.log(n)
+    done = 0
+    t = begin
+    while True:
+        recording = done < records.shape[0] and records[done] == t
+        for b in range(runs):
+            low[b] = _lowest(nu[b])
+            _weights(nu[b], low[b], c[b], bits[b])
+        for b in range(runs):
+            j = which[b]
+            shift = scalars[b, SHIFT] + scalars[b, SHIFT + 1]
+            scale[b] = -(shift + low[b])
+            if scale[b] > -_WRONG_SIDE or large[j]:
+                scale[b], leak[b], excess[b] = _coefficients_in_logs(
+                    nu[b], shift, start[j], gap[j], best[j], c[b], log_phi[b], log_c[b]
+                )
+                continue
+            _coefficients(
+                scale[b],
+                start[j],
+                sequence[j],
+                gap[j],
+                tight[j],
+                best[j],
+                sigmas[j],
+                c[b],
+                odds[b],
+                loss[b],
+                weight[b],
+                delta[b],
+            )
+            if recording or law[b, 3] != 0.0:
+                leak[b], excess[b] = _logs(scale[b], sigmas[j], odds[b], loss[b])
+        for b in range(runs):
+            _product(K[which[b]], c[b], y[b])
+        for b in range(runs):
+            j = which[b]
+            square, size, total, progress, turned = _sums(c[b], y[b], nu[b], along[j])
+            shift = scalars[b, SHIFT] + scalars[b, SHIFT + 1]
+            inverse, length, log_norm = 0.0, 0.0, -math.inf
+            if square > 0.0:
+                inverse = 1.0 / math.sqrt(square)
+                if recording or law[b, 2] != 0.0:
+                    log_norm = scale[b] - log_n + 0.5 * math.log(square)
+                length = _length(law[b], t, log_norm, excess[b])
+            if recording:
+                row = rows[b, done]
+                row[ROW_PATH] = scalars[b, PATH] + scalars[b, PATH + 1]
+                row[ROW_SEPARATOR] = scalars[b, SEPARATOR] + scalars[b, SEPARATOR + 1]
+                row[ROW_CURVATURE] = scalars[b, CURVATURE] + scalars[b, CURVATURE + 1]
+                row[ROW_LENGTH] = length
+                row[ROW_TARGET] = scalars[b, TARGET] + scalars[b, TARGET + 1]
+                row[ROW_LEAK] = leak[b]
+                row[ROW_EXCESS] = excess[b]
+                row[ROW_GAP] = shift + low[b]
+                row[ROW_GRADIENT] = log_norm
+                for k in range(N):
+                    snapshots[b, done, k] = rho[b, k]
+            if t < until and length > 0.0:
+                step = length * inverse
+                drift = 1.0 / (size * inverse)  # <D, sum c A>/sum |c|: what every gap on the support gains
+                before = math.sqrt(max(scalars[b, SQUARE] + scalars[b, SQUARE + 1], 0.0))
+                _move(nu[b], rho[b], y[b], c[b], dual[j], length, inverse, drift, step, progress)
+                _add(scalars[b], SHIFT, length * drift)
+                _add(scalars[b], TARGET, step * progress)
+                _add(scalars[b], SQUARE, 2.0 * step * (turned + shift * total) + length * length)
+                _add(scalars[b], PATH, length)
+                _add(scalars[b], SEPARATOR, step * total)
+                if before > 0.0:
+                    after = math.sqrt(max(scalars[b, SQUARE] + scalars[b, SQUARE + 1], 0.0))
+                    _add(scalars[b], CURVATURE, length * length / min(before, after))
+        if recording:
+            done += 1
+        if t == until:
+            return
+        t += 1

@@ -1,0 +1,129 @@
+"""The engine of compiled Gram-space runs: a few runs in lockstep a call, the calls spread over threads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from numerics import _gram_compiled as compiled
+from numerics._gram_geometry import Geometry
+from numerics._gram_record import ROWS, Book
+from numerics.steps import Law
+
+_LOCKSTEP = 4  # runs in a call: enough to fill the processor, and their Gram matrices stay in its cache
+_SNAPSHOTS = 1 << 24  # numbers in the snapshots between two looks (128 MiB)
+
+
+class CompiledGram:
+    """Runs in Gram space on the CPU; `geometries` has one entry a run, or one for all."""
+
+    def __init__(
+        self, geometries: Sequence[Geometry], laws: Sequence[Law], inits: Sequence[np.ndarray | None]
+    ) -> None:
+        """Form the Gram matrices and the initial states."""
+        self.t = 0
+        runs, n, N = len(laws), len(geometries[0].best), len(geometries[0].gap)
+        self._book = Book(geometries, runs, inits)
+        tight = np.full((len(geometries), n), np.inf)
+        for j, geometry in enumerate(geometries):
+            np.minimum.at(tight[j], geometry.sequence, geometry.gap / 2)
+        best = np.stack([geometry.best for geometry in geometries])
+        self._data = (
+            _grams(geometries),
+            np.stack([geometry.start for geometry in geometries]),
+            np.stack([geometry.sequence.astype(np.uint32) for geometry in geometries]),
+            np.stack([geometry.gap for geometry in geometries]),
+            tight,
+            best,
+            np.exp(-np.logaddexp(0.0, best)),
+            np.abs(best).max(axis=1) > compiled.LARGE_SCORE,
+            np.stack([geometry.along for geometry in geometries]),
+            np.stack([geometry.dual for geometry in geometries]),
+        )
+        self._laws = np.array(laws, dtype=np.float64).reshape(runs, 5)
+        self._scalars, self._nu = self._book.scalars(), self._book.gaps()
+        self._rho = np.zeros((runs, N))
+        blocks = range(0, runs, _LOCKSTEP)
+        self._blocks = [slice(first, min(first + _LOCKSTEP, runs)) for first in blocks]
+        self._threads = min(len(self._blocks), _cores())
+
+    def advance(self, records: np.ndarray, until: int) -> np.ndarray:
+        """Step to `until`, recording at the steps in `records`: (rows, B, measured columns)."""
+        runs, N = self._nu.shape
+        parts = []
+        size = max(1, _SNAPSHOTS // (runs * N))
+        for first in range(0, max(len(records), 1), size):
+            some = records[first : first + size].astype(np.int64)
+            stop = until if first + size >= len(records) else int(some[-1])
+            rows = np.empty((runs, len(some), ROWS))
+            snapshots = np.empty((runs, len(some), N))
+            self._step(stop, some, rows, snapshots)
+            self.t = stop
+            parts.append(self._book.columns(rows, snapshots))
+        return np.concatenate(parts)
+
+    def _step(self, until: int, records: np.ndarray, rows: np.ndarray, snapshots: np.ndarray) -> None:
+        n = self._data[5].shape[1]
+
+        def work(block: slice) -> None:
+            runs, N = self._nu[block].shape
+            compiled.advance(
+                self.t,
+                until,
+                records,
+                self._book.which[block],
+                *self._data,
+                self._laws[block],
+                self._scalars[block],
+                self._nu[block],
+                self._rho[block],
+                rows[block],
+                snapshots[block],
+                np.empty((4, runs, N)),
+                np.empty((4, runs, n)),
+                np.zeros((4, runs)),
+                np.empty((runs, N), dtype=np.int64),
+            )
+
+        if self._threads == 1:
+            for block in self._blocks:
+                work(block)
+        else:
+            with ThreadPoolExecutor(self._threads) as pool:
+                list(pool.map(work, self._blocks))
+
+    def finite(self) -> np.ndarray:
+        """Which runs are still made of finite numbers, (B,)."""
+        return np.isfinite(self._scalars).all(axis=1) & np.isfinite(self._nu).all(axis=1)
+
+    def final(self) -> list[dict[str, np.ndarray]]:
+        """For every run b with W = W_0 + sum_k b_k A_k, in the problem's order."""
+        return self._book.coefficients(self._scalars, self._rho)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """All that changes along the run, for a checkpoint."""
+        return {"t": np.array(self.t), "scalars": self._scalars, "nu": self._nu, "rho": self._rho}
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        """Continue from a checkpoint's state."""
+        self.t = int(state["t"])
+        self._scalars[...], self._nu[...], self._rho[...] = state["scalars"], state["nu"], state["rho"]
+
+
+def _grams(geometries: Sequence[Geometry]) -> np.ndarray:
+    """All Gram matrices, (P, N, N), none of them held twice."""
+    if len(geometries) == 1:
+        return geometries[0].gram()[None]
+    N = len(geometries[0].gap)
+    out = np.empty((len(geometries), N, N))
+    for j, geometry in enumerate(geometries):
+        out[j] = geometry.gram()
+    return out
+
+
+def _cores() -> int:
+    """CPU cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
