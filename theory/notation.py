@@ -56,6 +56,8 @@ LATEX = {
     "e_min": r"e_{\min}",
     "p_min": r"p_{\min}",
     "alpha": r"\alpha",
+    "r_star": r"r_\ast",
+    "lo": r"\ell",
     "theta": r"\theta",
     "w_min": r"w_{\min}",
     "w_max": r"w_{\max}",
@@ -69,6 +71,9 @@ LATEX = {
     "tau1": r"\tau_1",
     "l": r"\ell",
     "I": r"[n]",
+    "Xo": "X",
+    "go": "g",
+    "gs": "g",
 }
 """How a kernel name is printed, where it is not printed as it stands."""
 

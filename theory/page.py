@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -76,7 +75,13 @@ class Theorem:
         Raises:
             ProofError: the proof proves something else, needs more than is stated, or less.
         """
-        return _proved(self)
+        if self not in _DONE:
+            _DONE[self] = _prove(self)
+        return _DONE[self]
+
+    def is_proved(self) -> bool:
+        """Whether the proof has been run and stands."""
+        return self in _DONE
 
     @property
     def status(self) -> Status:
@@ -94,8 +99,10 @@ class Theorem:
         return hash(self.key)
 
 
-@functools.cache
-def _proved(page: Theorem) -> Proved:
+_DONE: dict[Theorem, Proved] = {}
+
+
+def _prove(page: Theorem) -> Proved:
     if page.prove is None:
         raise ProofError(f"{page.key} is the paper's claim; there is no proof here")
     claim = page.prove()
@@ -114,7 +121,7 @@ def _proved(page: Theorem) -> Proved:
 
 def forget_proofs() -> None:
     """Let every page be proved anew when it is next asked for."""
-    _proved.cache_clear()
+    _DONE.clear()
 
 
 def without(hypotheses: Mapping[str, Formula], *names: str) -> dict[str, Formula]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,13 +14,18 @@ from theory import catalog
 from theory.latex import latex
 from theory.page import Status, Theorem, forget_proofs
 from theory.proof import kernel, tactics
+from theory.proof.kernel import Proved
 
 TRUSTED = ("terms", "normal", "calculus", "balls", "kernel")
 
 
 @dataclass(frozen=True)
 class TheoremReport:
-    """One page's outcome: ``steps`` kernel inferences, ``tree`` the rules they used, with counts."""
+    """One page's outcome.
+
+    ``steps`` counts the kernel inferences that the claim rests on; ``uses`` names the pages that it draws on
+    directly, and ``rules`` counts the inferences of its own, between those pages and its claim.
+    """
 
     key: str
     title: str
@@ -27,6 +33,7 @@ class TheoremReport:
     status: Status
     steps: int
     axioms: tuple[str, ...]
+    uses: tuple[str, ...]
     rules: Mapping[str, int]
     hypotheses: tuple[str, ...]
     claim: str
@@ -78,12 +85,35 @@ def kernel_lines() -> int:
     return total
 
 
+def drawn_on(page: Theorem) -> tuple[tuple[str, ...], list[Proved]]:
+    """The pages that a proved page draws on directly, and the inferences between them and its claim."""
+    claim = page.proved()
+    others = {id(p.proved()): k for k, p in catalog.theorems().items() if k != page.key and p.is_proved()}
+    others.pop(id(claim), None)
+    uses: dict[str, None] = {}
+    own: list[Proved] = []
+    seen: set[int] = set()
+    todo = [claim]
+    while todo:
+        node = todo.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if id(node) in others:
+            uses[others[id(node)]] = None
+        else:
+            own.append(node)
+            todo.extend(reversed(node.premises))
+    return tuple(uses), own
+
+
 def report_on(page: Theorem) -> TheoremReport:
     """Prove one page and say how it went."""
     begin = time.perf_counter()
     error: str | None = None
     steps = 0
     axioms: tuple[str, ...] = ()
+    uses: tuple[str, ...] = ()
     rules: dict[str, int] = {}
     if page.prove is not None:
         try:
@@ -91,10 +121,9 @@ def report_on(page: Theorem) -> TheoremReport:
         except Exception as problem:  # the outcome is "failed", whatever the reason
             error = f"{type(problem).__name__}: {problem}"
         else:
-            inferences = list(kernel.ancestry(claim))
-            steps, axioms = len(inferences), tuple(sorted(claim.axioms))
-            for inference in inferences:
-                rules[inference.rule] = rules.get(inference.rule, 0) + 1
+            steps, axioms = sum(1 for _ in kernel.ancestry(claim)), tuple(sorted(claim.axioms))
+            uses, own = drawn_on(page)
+            rules = dict(Counter(inference.rule for inference in own))
     status: Status = "failed" if error else page.status
     return TheoremReport(
         key=page.key,
@@ -103,6 +132,7 @@ def report_on(page: Theorem) -> TheoremReport:
         status=status,
         steps=steps,
         axioms=axioms,
+        uses=uses,
         rules=dict(sorted(rules.items())),
         hypotheses=tuple(page.hypotheses),
         claim=latex(page.claim) if page.claim is not None else "",

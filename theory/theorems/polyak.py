@@ -2,7 +2,9 @@
 
 Let rho bound the ratio of the extreme slopes of every sequence, sigma(-g_i) <= rho sigma(-g_i - G_i). Then
 
-    min(1/(2 R rho), e_max) <= e_t,    and    e_t <= 1/(2 g* p)   where every p_i >= p > 0.
+    min(1/(2 R rho), e_max) <= e_t,    and    e_t <= 1/(2 g* p)   where every p_i >= p > 0;
+
+in terms of the weights, e_t <= (1 + (T - 1) exp(-||W|| (g* - R sqrt(2 (1 - cos)))))/(2 g*), close to 1/(2 g*) soon.
 
 No step size is tuned: the excess loss and the gradient's norm are both of the order of the missing attention,
 L - L* >= sum w_i (1 - p_i) and ||grad L|| <= R sum a_i p_i (1 - p_i), and a_i <= rho w_i (upper: mirrored).
@@ -18,9 +20,18 @@ from theory.notation import G, R, e, g, i, layer, margin, n, others, path_length
 from theory.page import Rate, Theorem
 from theory.proof import kernel
 from theory.proof.kernel import Proved, assume, discharge, generalize, specialize, sum_order
-from theory.proof.tactics import at_most_min, chain, follows, min_below, product_nonnegative, weak
+from theory.proof.tactics import (
+    at_most_min,
+    chain,
+    follows,
+    inverse_order,
+    min_below,
+    one_positive,
+    product_nonnegative,
+    weak,
+)
 from theory.proof.terms import Term, as_real, below, eq, exp, minimum, norm, number, symbol, total
-from theory.theorems import loss, norm_growth
+from theory.theorems import loss, norm_growth, sparsification
 
 REFERENCE = "our corollaries of Theorem A; the paper's Polyak step-size"
 rho, e_max, p_min = symbol("rho"), symbol("e_max"), symbol("p_min")
@@ -153,6 +164,21 @@ def prove_step_upper() -> Proved:
     return generalize(follows(e(t) <= GREATEST_STEP, below_step, bound, the_step()), t, nt.NATURALS)
 
 
+def prove_step_upper_direction() -> Proved:
+    """p_i = 1/(1 + s_i), and the norm and the direction of W bound s_i: that is p_min at W_t."""
+    leak = sparsification.attention_gap_bound(L)
+    others, crowd = co.others_nonnegative(), sparsification.others_at_most()
+    room = follows(0 < 1 + leak, one_positive(), others, crowd)
+    order = inverse_order(follows(1 + co.others_weight() <= 1 + leak, crowd), co.partition_positive())
+    least = co.for_each_sequence(follows(1 / (1 + leak) <= L.p(i), order, co.at_sequence(L.attention_is())))
+    some = co.moved(kernel.inverse_positive(room), co.some_i)
+    some = follows(0 < 1 / (1 + leak), some)
+    bound = kernel.instantiate(UNCAPPED_UPPER.proved(), reals={"p_min": 1 / (1 + leak)})
+    bound = nt.from_all_times(discharge(bound, least, some), t)
+    below_step = min_below(uncapped(NOW), e_max)[0]
+    return generalize(follows(e(t) <= SETTLED_STEP, below_step, bound, the_step()), t, nt.NATURALS)
+
+
 # --- path length and norm ----------------------------------------------------------------------------------
 
 
@@ -186,6 +212,7 @@ CAP_NONNEGATIVE = 0 <= e_max
 RULE = nt.always(eq(e(t), minimum(uncapped(NOW), e_max)))
 LEAST_STEP = minimum(1 / (2 * R * rho), e_max)
 GREATEST_STEP = 1 / (2 * margin * p_min)
+SETTLED_STEP = (1 + sparsification.attention_gap_bound(NOW)) / (2 * margin)
 NORM_BOUND = margin * as_real(t) * LEAST_STEP / R - norm(START)
 
 LAYER = {
@@ -262,7 +289,20 @@ STEP_UPPER = Theorem(
     hypotheses=ALONG | FROM_ABOVE | {"p_min bounds the attention": nt.at_all_times(ATTENTION_AT_LEAST)},
     claim=nt.always(e(t) <= GREATEST_STEP),
     prove=prove_step_upper,
-    given=("p_min bounds the attention",),
+)
+STEP_UPPER_DIRECTION = Theorem(
+    key="polyak-step-upper-direction",
+    title="Polyak steps are at most 1/(2 g*), up to a factor that tends to 1 as attention concentrates",
+    kind="corollary",
+    reference=REFERENCE,
+    statement=r"For every $t$: {claim}.",
+    hypotheses=ALONG
+    | DATA
+    | sparsification.HYPOTHESES
+    | {"T bounds the lengths": nt.LENGTH_BOUND, "there is a sequence": nt.SOME_SEQUENCE},
+    claim=nt.always(e(t) <= SETTLED_STEP),
+    prove=prove_step_upper_direction,
+    rate=Rate(observed=e(t), bound=SETTLED_STEP, sense="upper"),
 )
 PATH = Theorem(
     key="polyak-path",
@@ -293,4 +333,4 @@ NORM = Theorem(
     prove=prove_norm,
     rate=Rate(observed=norm(NOW.W), bound=NORM_BOUND, sense="lower"),
 )
-PAGES = (MASS, UNCAPPED_LOWER, UNCAPPED_UPPER, STEP_LOWER, STEP_UPPER, PATH, NORM)
+PAGES = (MASS, UNCAPPED_LOWER, UNCAPPED_UPPER, STEP_LOWER, STEP_UPPER, STEP_UPPER_DIRECTION, PATH, NORM)
