@@ -7,19 +7,19 @@ import dataclasses
 import numpy as np
 import pytest
 
-from tests.theory.instances import Instance, instance, weights
+from tests.theory.instances import Instance, cosine, instance, weights
 from theory.notation import STATIC as L
 from theory.notation import G, R, g, i, margin, n
 from theory.page import ProofError, without
 from theory.proof.kernel import KernelError
-from theory.proof.terms import exp, minimum, norm
+from theory.proof.terms import Fraction, exp, minimum, norm
 from theory.theorems import polyak as page
 
 
 @pytest.mark.parametrize("theorem", page.PAGES, ids=lambda p: p.key)
 def test_the_page_proves_its_claim(theorem):
     assert theorem.proved().conclusion == theorem.claim
-    assert theorem.status == ("proved-given" if theorem.given else "proved")
+    assert theorem.status == "proved"
 
 
 def test_a_shorter_rule_has_no_such_least_step(monkeypatch):
@@ -54,6 +54,19 @@ def test_a_smaller_greatest_step_is_not_provable(monkeypatch, stronger):
     monkeypatch.setattr(page, "GREATEST_STEP", stronger)
     with pytest.raises(KernelError):
         page.prove_step_upper()
+
+
+@pytest.mark.parametrize("factor", [Fraction(1, 2), margin], ids=["half", "no g*"])
+def test_a_smaller_settled_step_is_not_provable(monkeypatch, factor):
+    monkeypatch.setattr(page, "SETTLED_STEP", factor * page.SETTLED_STEP)
+    with pytest.raises(KernelError):
+        page.prove_step_upper_direction()
+
+
+def test_a_settled_step_has_missing_attention(monkeypatch):
+    monkeypatch.setattr(page, "SETTLED_STEP", 1 / (2 * margin))
+    with pytest.raises(KernelError):
+        page.prove_step_upper_direction()
 
 
 def test_the_ratio_of_slopes_needs_the_largest_slope(monkeypatch):
@@ -91,3 +104,5 @@ def test_true_on_random_layers(seed):
     step = at.excess(W) / (2 * size)
     assert 1 / (2 * at.R * _ratio(at)) <= step * (1 + 1e-6)
     assert step <= (1 + 1e-6) / (2 * at.margin * p.min())
+    forced = np.linalg.norm(W) * (at.margin - at.R * np.sqrt(2 * max(0.0, 1 - cosine(at, W))))
+    assert step <= (1 + (at.problem.T - 1) * np.exp(min(-forced, 700))) / (2 * at.margin) * (1 + 1e-6)

@@ -31,7 +31,7 @@ from theory.proof.tactics import (
     product_nonnegative,
     weak,
 )
-from theory.proof.terms import Index, Term, as_real, eq, exp, log, norm, number, real, symbol
+from theory.proof.terms import Index, Term, as_real, eq, exp, log, norm, number, symbol
 from theory.theorems import alignment_time, normalized_gd
 from theory.theorems.direction import at_step
 
@@ -44,6 +44,9 @@ GAPS_BOUNDED = nt.always(nt.gaps_bounded(layer(t0 + t)))
 STARTS_AT_ZERO = eq(norm(layer(ZERO).W), 0)
 
 
+GROWTH_FROM_ZERO = margin**2 * eta * a_min / T**2
+
+
 def gained(start: Index, t: Index) -> Term:
     """E_(start+t) - E_start."""
     return path_length(start + t) - path_length(start)
@@ -51,11 +54,11 @@ def gained(start: Index, t: Index) -> Term:
 
 def growth(lam: Term) -> Term:
     """g* b, what a step adds to exp(g* E) at least, from weights with g* ||W|| = lam on."""
-    return margin * eta * margin * a_min * exp(-lam) / T**2
+    return GROWTH_FROM_ZERO * exp(-lam)
 
 
 GROWTH = growth(nt.lam(layer(t0)))
-LOWER_BOUND = log(1 + growth(real(0)) * as_real(t)) / margin
+LOWER_BOUND = log(1 + GROWTH_FROM_ZERO * as_real(t)) / margin
 
 
 def lower_path(start: Index, growth: Term) -> Term:

@@ -141,6 +141,7 @@ LOWER = Theorem(
     hypotheses=without(norm_growth.HYPOTHESES, "steps are nonnegative") | CONSTANT_STEPS,
     claim=nt.always(LOWER_BOUND <= norm(NOW.W)),
     prove=prove_lower,
+    rate=Rate(observed=norm(NOW.W), bound=LOWER_BOUND, sense="lower"),
 )
 UPPER = Theorem(
     key="ngd-norm-upper",
@@ -151,5 +152,6 @@ UPPER = Theorem(
     hypotheses={"update": nt.update_is()} | CONSTANT_STEPS,
     claim=nt.always(norm(NOW.W) <= UPPER_BOUND),
     prove=prove_upper,
+    rate=Rate(observed=norm(NOW.W), bound=UPPER_BOUND, sense="upper"),
 )
 PAGES = (NORM_UPPER, PATH, LOWER, UPPER)

@@ -4,7 +4,7 @@ Let rho bound the ratio of the extreme slopes of every sequence, sigma(-g_i) <= 
 
     min(1/(2 R rho), e_max) <= e_t,    and    e_t <= 1/(2 g* p)   where every p_i >= p > 0;
 
-in terms of the weights, e_t <= (1 + (T - 1) exp(-||W|| (g* - R sqrt(2 (1 - cos)))))/(2 g*), close to 1/(2 g*) soon.
+in terms of the weights, e_t <= (1 + (T - 1) exp(-||W|| (g* - R sqrt(2 (1 - cos)))))/(2 g*), at last 1/(2 g*).
 
 No step size is tuned: the excess loss and the gradient's norm are both of the order of the missing attention,
 L - L* >= sum w_i (1 - p_i) and ||grad L|| <= R sum a_i p_i (1 - p_i), and a_i <= rho w_i (upper: mirrored).

@@ -21,6 +21,7 @@ from theory.page import Rate, Theorem
 from theory.proof import kernel
 from theory.proof.kernel import Proved, assume, discharge
 from theory.proof.tactics import (
+    chain,
     equation,
     everywhere,
     exp_monotone,
@@ -142,8 +143,20 @@ def prove_separated() -> Proved:
     return discharge(co.for_each_constraint(each), GAP.proved())
 
 
+def others_at_most() -> Proved:
+    """s_i <= (T - 1) exp(-gap), a sum over at most T - 1 tokens."""
+    gap = everywhere(prove_gap(), (i, in_i), (tau, in_tau))
+    each = exp_monotone(follows(-L.gap(i, tau) <= -guaranteed_gap(L), gap))
+    summed = kernel.sum_order(each, tau, others(i))
+    few = co.at_sequence(nt.LENGTH_BOUND)
+    return follows(
+        co.others_weight() <= attention_gap_bound(L),
+        summed, (weak(kernel.exp_positive(-guaranteed_gap(L))), few),
+    )  # fmt: skip
+
+
 def prove_static() -> Proved:
-    """1 - p_i <= s_i, the sum of exp(-mu) over at most T - 1 tokens."""
+    """1 - p_i <= s_i."""
     s = co.others_weight()
     denominator = follows(0 < 1 + s, co.others_nonnegative(), one_positive())
     leaked = follows(
@@ -151,14 +164,7 @@ def prove_static() -> Proved:
         (kernel.inverse_positive(denominator), kernel.square(s)), co.at_sequence(L.attention_is()),
         nonzero=[denominator],
     )  # fmt: skip
-    gap = everywhere(prove_gap(), (i, in_i), (tau, in_tau))
-    each = exp_monotone(follows(-L.gap(i, tau) <= -guaranteed_gap(L), gap))
-    summed = kernel.sum_order(each, tau, others(i))
-    few = co.at_sequence(nt.LENGTH_BOUND)
-    claim = follows(
-        1 - L.p(i) <= attention_gap_bound(L),
-        leaked, summed, (weak(kernel.exp_positive(-guaranteed_gap(L))), few),
-    )  # fmt: skip
+    claim = chain(leaked, others_at_most())
     return co.for_each_sequence(claim)
 
 
