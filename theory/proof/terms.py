@@ -26,25 +26,23 @@ FUNCTIONS = MappingProxyType({"exp": 1, "log": 1, "sqrt": 1, "lambertw": 1, "max
 N = TypeVar("N", bound="Node")
 
 
+def _refuse(trusted: object, *_: object) -> NoReturn:
+    raise TypeError(f"{trusted!r} is trusted: it cannot be changed")
+
+
 class Sealed(type):
     """The class of the trusted base's classes: their attributes cannot be replaced."""
 
-    def __setattr__(cls, name: str, value: object) -> NoReturn:
-        raise TypeError("the kernel's classes cannot be changed")
-
-    __delattr__ = __setattr__  # type: ignore[assignment]
+    __setattr__ = __delattr__ = _refuse
 
 
 class _SealedModule(ModuleType, metaclass=Sealed):
-    def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise TypeError(f"{self.__name__} is trusted: it cannot be changed")
-
-    __delattr__ = __setattr__  # type: ignore[assignment]
+    __setattr__ = __delattr__ = _refuse
 
 
 def seal(module: ModuleType) -> None:
     """From now on no name of the module can be replaced."""
-    module.__class__ = _SealedModule
+    object.__setattr__(module, "__class__", _SealedModule)  # also when it is sealed already
 
 
 class Node(tuple[Any, ...], metaclass=Sealed):
