@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -16,6 +16,8 @@ from jaxtyping import Float
 from numerics import _checkpoint
 from numerics._gram_cpu import CompiledGram
 from numerics._gram_geometry import Geometry
+from numerics._gram_torch import TorchGram
+from numerics._memory import dense_gram_fits, require_weight_space
 from numerics._record import finish, record_steps
 from numerics._weight_space import OptimizerFactory, WeightSpace
 from numerics.errors import InfeasibleError, InputError
@@ -25,6 +27,9 @@ from numerics.problem import Problem
 from numerics.run import Run, make_manifest, source_hash
 from numerics.steps import Law, Rule, TorchOptimizer, rule_to_dict
 
+# On a CPU the compiled loop is the faster up to these N, for few runs or many problems, and for a batch of
+# runs that share a problem (there K times a batch is one matrix product); measured, see tests/benchmarks.
+_SMALL, _SMALL_SHARED, _BATCH = 4096, 256, 8
 _SLICE_SECONDS = 0.25  # how often the loop comes up for Ctrl-C and the progress bar
 
 
@@ -101,6 +106,7 @@ def train_batch(
     optimizer: OptimizerFactory | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: int | None = None,
+    memory_limit: int | None = None,
 ) -> list[Run]:
     """Train many runs at once, W_(t+1) = W_t - e_t grad L/||grad L|| with e_t given by each run's rule.
 
@@ -119,13 +125,17 @@ def train_batch(
     checkpoint names a folder to resume from and to write to every checkpoint_every steps (default: 1000, or a
     hundredth of the run when that is more); a resumed run has bitwise the history of an uninterrupted one.
 
-    Raises InputError for arguments that do not go together, when a step makes W overflow, and for a
-    checkpoint that is damaged or another call's.
+    Memory is planned before anything large is made: where the Gram matrix does not fit, its two small factors
+    take its place, and where they do not fit either the call is refused. memory_limit (bytes) replaces what
+    the machine says it has.
+
+    Raises InputError for arguments that do not go together, when memory is short, when a step makes W
+    overflow, and for a checkpoint that is damaged or another call's.
     """
     plan = _plan(problems, rules, inits, targets, seeds, steps, space, dtype, optimizer)
     where = _device(device)
     grid = record_steps(record, steps)
-    engine = _engine(plan, space, where, dtype, optimizer)
+    engine = _engine(plan, space, where, dtype, optimizer, memory_limit)
     keep = None
     if checkpoint is not None:
         if optimizer is not None:
@@ -149,6 +159,13 @@ class _Plan:
 
     def problem(self, run: int) -> Problem:
         return self.problems[run if len(self.problems) > 1 else 0]
+
+    def solve(self) -> None:
+        """Compute the missing targets; None stays where the constraints are infeasible."""
+        for j, problem in enumerate(self.problems):
+            if self.targets[j] is None:
+                with contextlib.suppress(InfeasibleError):
+                    self.targets[j] = max_margin(problem)
 
     def target(self, run: int) -> MaxMargin | None:
         return self.targets[run if len(self.targets) > 1 else 0]
@@ -199,8 +216,10 @@ def _plan(
         raise InputError("every sequence has one token: there is no constraint and nothing to train (N = 0)")
     if len(plan.problems) == 1 and len(given["targets"]) > 1:
         given["targets"] = given["targets"][:1]
-    supplied = given["targets"] * (len(plan.problems) if len(given["targets"]) == 1 else 1)
-    plan.targets = [_target(problem, m) for problem, m in zip(plan.problems, supplied, strict=True)]
+    plan.targets = given["targets"] * (len(plan.problems) if len(given["targets"]) == 1 else 1)
+    for problem, target in zip(plan.problems, plan.targets, strict=True):
+        if target is not None and target.problem_hash != problem.hash:
+            raise InputError("the target is another problem's max-margin solution")
     plan.inits = [_init(init, first.d) for init in given["inits"]] * (runs if len(given["inits"]) == 1 else 1)
     plan.seeds = given["seeds"] * (runs if len(given["seeds"]) == 1 else 1)
     plan.rules = given["rules"] * (runs if len(given["rules"]) == 1 else 1)
@@ -229,17 +248,6 @@ def _init(init: Any, d: int) -> np.ndarray | None:
     return W
 
 
-def _target(problem: Problem, target: MaxMargin | None) -> MaxMargin | None:
-    if target is None:
-        try:
-            return max_margin(problem)
-        except InfeasibleError:
-            return None
-    if target.problem_hash != problem.hash:
-        raise InputError("the target is another problem's max-margin solution")
-    return target
-
-
 def _device(name: str) -> torch.device:
     if name not in ("auto", "cpu", "cuda"):
         raise InputError(f"device must be 'auto', 'cpu' or 'cuda', not {name!r}")
@@ -249,15 +257,35 @@ def _device(name: str) -> torch.device:
 
 
 def _engine(
-    plan: _Plan, space: str, device: torch.device, dtype: str, optimizer: OptimizerFactory | None
+    plan: _Plan,
+    space: str,
+    device: torch.device,
+    dtype: str,
+    optimizer: OptimizerFactory | None,
+    memory_limit: int | None,
 ) -> Engine:
-    if optimizer is None:
-        laws = [rule.law for rule in plan.rules]
-    else:
-        laws = [Law(0.0, 0.0, 0.0, 0.0, 0.0)] * len(plan.rules)
+    """The engine for the plan, its memory checked before anything large is made."""
+    runs = len(plan.rules)
+    sizes: dict[str, Any] = {
+        "device": device,
+        "bytes_each": 8 if dtype == "float64" else 4,
+        "limit": memory_limit,
+    }
     if space == "gram":
+        first = plan.problems[0]
+        dense = dense_gram_fits(len(plan.problems), first, runs, **sizes)
+        plan.solve()
+        laws = [rule.law for rule in plan.rules]
         geometries = [Geometry.of(p, m) for p, m in zip(plan.problems, plan.targets, strict=True)]
-        return CompiledGram(geometries, laws, plan.inits)
+        shared = len(plan.problems) == 1 and runs >= _BATCH
+        small = first.n_constraints <= (_SMALL_SHARED if shared else _SMALL)
+        if dense and small and device.type == "cpu" and dtype == "float64":
+            return CompiledGram(geometries, laws, plan.inits)
+        torch_dtype = getattr(torch, dtype)
+        return TorchGram(geometries, laws, plan.inits, device=device, dtype=torch_dtype, dense=dense)
+    require_weight_space(len(plan.problems), plan.problems[0], runs, **sizes)
+    plan.solve()
+    laws = [rule.law for rule in plan.rules] if optimizer is None else [Law(0.0, 0.0, 0.0, 0.0, 0.0)] * runs
     engine = WeightSpace(
         plan.problems,
         laws,
@@ -345,7 +373,7 @@ def _drive(
     return np.concatenate(parts)
 
 
-@contextmanager
+@contextlib.contextmanager
 def _bar(steps: int, progress: bool) -> Iterator[Any]:
     """Yield a function to call with the present step; it draws a bar on stderr when asked for."""
     if not progress:
