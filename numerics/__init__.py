@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from numerics.errors import InputError as InputError
     from numerics.maxmargin import MaxMargin as MaxMargin
     from numerics.maxmargin import max_margin as max_margin
+    from numerics.maxmargin import max_margins as max_margins
     from numerics.problem import Problem as Problem
     from numerics.run import Run as Run
     from numerics.steps import GradientDescent as GradientDescent
@@ -32,6 +33,7 @@ _HOME = {
     "Problem": "numerics.problem",
     "Run": "numerics.run",
     "max_margin": "numerics.maxmargin",
+    "max_margins": "numerics.maxmargin",
     "train": "numerics.train",
 }
 __all__ = sorted(_HOME)  # noqa: PLE0605
