@@ -1,0 +1,125 @@
+"""Interrupt and resume: at most one checkpoint interval is lost, and the result is bitwise the same."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from numerics import GradientDescent, InputError, NormalizedGD, Polyak, max_margin, train
+from numerics.datasets import load
+from numerics.train import train_batch
+
+torch.set_num_threads(1)
+
+PROGRAM = """
+import sys
+import torch
+torch.set_num_threads(1)
+from numerics import NormalizedGD, Polyak
+from numerics.datasets import load
+from numerics.train import train_batch
+train_batch(load("gaussian:n=4,T=4,d=30", 0), [NormalizedGD(0.1), Polyak()], steps=int(sys.argv[2]),
+            space=sys.argv[3], checkpoint=sys.argv[1], checkpoint_every=int(sys.argv[4]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("space", "how"), [("gram", signal.SIGKILL), ("gram", signal.SIGINT), ("weight", signal.SIGKILL)]
+)
+def test_a_killed_run_resumes_bitwise(tmp_path: Path, space: str, how: signal.Signals) -> None:
+    steps, every = (2_000_000, 20_000) if space == "gram" else (1_500, 50)
+    arguments = [sys.executable, "-c", PROGRAM, str(tmp_path), str(steps), space, str(every)]
+    child = subprocess.Popen(arguments, stderr=subprocess.DEVNULL, cwd=Path(__file__).parents[2])
+    file = tmp_path / "checkpoint.npz"
+    deadline = time.monotonic() + 120
+    while not file.exists() and child.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.002)
+    time.sleep(0.05)
+    child.send_signal(how)
+    assert child.wait(timeout=60) != 0, "the run ended before it was killed"
+    with np.load(file) as saved:
+        reached = int(saved["state.t"])
+    assert 0 < reached < steps
+    assert reached % every == 0
+    problem, rules = load("gaussian:n=4,T=4,d=30", 0), [NormalizedGD(0.1), Polyak()]
+    resumed = train_batch(
+        problem, rules, steps=steps, space=space, checkpoint=tmp_path, checkpoint_every=every
+    )
+    straight = train_batch(problem, rules, steps=steps, space=space)
+    for one, other in zip(resumed, straight, strict=True):
+        np.testing.assert_array_equal(one.history, other.history)
+        np.testing.assert_array_equal(one.weights, other.weights)
+    assert sorted(os.listdir(tmp_path)) == ["checkpoint.npz"]
+
+
+@pytest.mark.parametrize("space", ["gram", "weight"])
+def test_same_call_same_bits(space: str) -> None:
+    problem = load("gaussian:n=4,T=4,d=30", 1)
+    runs = [train(problem, Polyak(), steps=200, init=np.eye(30), space=space) for _ in range(2)]
+    np.testing.assert_array_equal(runs[0].history, runs[1].history)
+    np.testing.assert_array_equal(runs[0].weights, runs[1].weights)
+
+
+def test_a_finished_run_is_read_back(tmp_path: Path) -> None:
+    problem = load("gaussian:n=4,T=4,d=30", 1)
+    first = train(problem, NormalizedGD(0.1), steps=100, checkpoint=tmp_path)
+    again = train(problem, NormalizedGD(0.1), steps=100, checkpoint=tmp_path)
+    np.testing.assert_array_equal(first.history, again.history)
+    np.testing.assert_array_equal(first.weights, again.weights)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"rule": GradientDescent(0.1)}, "rules"),
+        ({"problem": load("gaussian:n=4,T=4,d=30", 2)}, "problems"),
+        ({"init": np.eye(30)}, "initial values"),
+        ({"steps": 200}, "recorded steps"),
+        ({"space": "weight"}, "space"),
+    ],
+)
+def test_another_calls_checkpoint_is_refused(tmp_path: Path, change: dict[str, Any], named: str) -> None:
+    call = {"problem": load("gaussian:n=4,T=4,d=30", 1), "rule": NormalizedGD(0.1), "steps": 100}
+    train(**call, checkpoint=tmp_path)
+    with pytest.raises(InputError, match=named) as caught:
+        train(**(call | change), checkpoint=tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("harm", ["truncate", "flip", "foreign"])
+def test_a_damaged_checkpoint_is_refused(tmp_path: Path, harm: str) -> None:
+    problem = load("gaussian:n=4,T=4,d=30", 1)
+    train(problem, NormalizedGD(0.1), steps=100, target=max_margin(problem), checkpoint=tmp_path)
+    file = tmp_path / "checkpoint.npz"
+    data = bytearray(file.read_bytes())
+    if harm == "truncate":
+        file.write_bytes(data[: len(data) // 2])
+    elif harm == "flip":
+        with np.load(file) as saved:
+            data[data.index(saved["state.nu"].tobytes())] ^= 4
+        file.write_bytes(data)
+    else:
+        problem.save(file)
+    with pytest.raises(InputError, match=r"checkpoint\.npz") as caught:
+        train(problem, NormalizedGD(0.1), steps=100, checkpoint=tmp_path)
+    assert "\n" not in str(caught.value)
+
+
+def test_checkpoints_do_not_cover_torch_optimizers(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="checkpoint"):
+        train(
+            load("gaussian:n=4,T=4,d=30", 1),
+            steps=10,
+            space="weight",
+            optimizer=lambda W: torch.optim.SGD(W, lr=0.1),
+            checkpoint=tmp_path,
+        )
