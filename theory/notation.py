@@ -360,3 +360,15 @@ def optimal_score(i: Index) -> Term:
 CONSTRAINT_IS = each(veq(A(i, tau), optimal_token(i) - token(i, tau)))
 SCORES_EQUAL = each(eq(score(i, tau), g(i)))  # (E)
 SCORE_GAP_IS = each_sequence(eq(optimal_score(i), g(i) + G(i)))
+
+
+# The residual and its limit --------------------------------------------------------------------------------
+
+LATEX |= {
+    "r_star": r"r_\star",
+    "r_max": r"r_{\max}",
+    "lo": r"\ell",
+    "pi": r"\pi",
+    "c0": "c_0",
+    "G_max": r"G_{\max}",
+}

@@ -10,7 +10,7 @@ from theory.proof.terms import Fraction, inner
 
 almost = Fraction(999, 1000)
 start, end = inner(page.X, page.X), inner(page.MOVED, page.MOVED)
-J, h, ell, o, R_B = page.disorder(L), page.h, page.ell, page.o, page.R_B
+J, h, ell, o, L_b = page.disorder(L), page.h, page.ell, page.o, page.L_b
 
 
 @pytest.mark.parametrize("theorem", page.PAGES, ids=lambda theorem: theorem.key)
@@ -20,12 +20,12 @@ def test_the_page_proves(theorem):
 
 
 STRONGER = {
-    "more descent": start - h * (Fraction(2001, 1000) - h * R_B**2 - ell) * J + h * o**2 / (4 * ell),
-    "shorter radius": start - h * (2 - almost * h * R_B**2 - ell) * J + h * o**2 / (4 * ell),
-    "less of l": start - h * (2 - h * R_B**2 - almost * ell) * J + h * o**2 / (4 * ell),
-    "smaller shifts": start - h * (2 - h * R_B**2 - ell) * J + almost * h * o**2 / (4 * ell),
-    "no shifts": start - h * (2 - h * R_B**2 - ell) * J,
-    "half the start": Fraction(1, 2) * start - h * (2 - h * R_B**2 - ell) * J + h * o**2 / (4 * ell),
+    "more descent": start - h * (Fraction(2001, 1000) - h * L_b - ell) * J + h * o**2 / (4 * ell),
+    "shorter radius": start - h * (2 - almost * h * L_b - ell) * J + h * o**2 / (4 * ell),
+    "less of l": start - h * (2 - h * L_b - almost * ell) * J + h * o**2 / (4 * ell),
+    "smaller shifts": start - h * (2 - h * L_b - ell) * J + almost * h * o**2 / (4 * ell),
+    "no shifts": start - h * (2 - h * L_b - ell) * J,
+    "half the start": Fraction(1, 2) * start - h * (2 - h * L_b - ell) * J + h * o**2 / (4 * ell),
 }
 
 
