@@ -372,3 +372,7 @@ LATEX |= {
     "c0": "c_0",
     "G_max": r"G_{\max}",
 }
+
+# Gaussian data ---------------------------------------------------------------------------------------------
+
+LATEX |= {"Delta": r"\Delta", "xi": r"\xi", "mu": r"\mu", "sigma": r"\sigma", "delta": r"\delta"}
