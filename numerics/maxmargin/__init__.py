@@ -11,6 +11,7 @@ from numerics.problem import Problem
 
 __all__ = ["SOLVERS", "MaxMargin", "kkt_residual", "max_margin", "max_margins"]
 
+_SMALLEST = 1e-140  # ||A_k|| from which ||M||^2 and the Gram matrix stay within the range of floats
 SOLVERS = ("active-set", "exact", "cvxpy", "cvxpy-primal", "cvxpy-dual")
 
 
@@ -30,6 +31,7 @@ def max_margin(problem: Problem, *, solver: str = "active-set", progress: bool =
         raise InputError("max margin: every sequence has one token, so there is no constraint (N = 0)")
     if solver not in SOLVERS:
         raise InputError(f'max margin: unknown solver "{solver}", know {", ".join(SOLVERS)}')
+    _refuse_trivial(problem)
     if solver.startswith("cvxpy"):
         from numerics.maxmargin import reference
 
@@ -49,6 +51,18 @@ def max_margin(problem: Problem, *, solver: str = "active-set", progress: bool =
                 f"max margin: step {step}, support {size} of {problem.n_constraints}, violation {worst:.1e}"
             ),
         )
+
+
+def _refuse_trivial(problem: Problem) -> None:
+    """Zero constraints are infeasible, and tiny ones out of range, whatever the solver."""
+    from numerics.maxmargin import exact, infeasible
+
+    zero = (problem.queries == 0).all(axis=1)[problem.constraint_sequence]  # A_k = 0 through nothing else
+    if zero.any():
+        found = exact.Farkas(support=[int(zero.argmax())], weights=[1])
+        raise infeasible.infeasible_error(problem, infeasible.proof(problem, found))
+    if problem.constraint_norms.min() < _SMALLEST:
+        raise InputError("max margin: tokens or queries are so small that ||M||^2 overflows")
 
 
 def max_margins(

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from numerics.errors import AttnratesError, CertificationError
 from numerics.maxmargin import exact, infeasible
 from numerics.maxmargin.active_set import Progress, Ray, Solved, StalledError, solve_units
-from numerics.maxmargin.gram import UnitConstraints, zero_constraints
+from numerics.maxmargin.gram import UnitConstraints
 from numerics.maxmargin.solution import MaxMargin
 from numerics.problem import Problem
 
@@ -26,10 +26,6 @@ def solve(problem: Problem, progress: Progress | None = None) -> MaxMargin:
     ill-conditioned for float64, up to `exact.SIZE_LIMIT` support constraints. Beyond, raises
     AttnratesError.
     """
-    zero = np.flatnonzero(zero_constraints(problem))
-    if zero.size:
-        found = exact.Farkas(support=[int(zero[0])], weights=[1])
-        raise infeasible.infeasible_error(problem, infeasible.proof(problem, found))
     units = UnitConstraints(problem)
     try:
         outcome = solve_units(units, progress)

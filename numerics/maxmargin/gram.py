@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
-from numerics.errors import InputError
 from numerics.problem import Problem
 
 _BLOCK = 1 << 22  # numbers in a temporary block (32 MiB)
@@ -19,7 +18,7 @@ class UnitConstraints:
     With V = M min_l ||A_l|| the constraints read <A_k/||A_k||, V> >= b_k, whatever the units of the data.
     The Gram matrix, K_kl = (d_k'd_l)(q_i'q_j), has a unit diagonal. It is stored when `dense` (default: up
     to `DENSE_LIMIT` constraints); otherwise products with it cost O(N d + n min(n, d) d) and no N x N
-    memory. Raises InputError when the constraints are too small to be told from zero in floats.
+    memory.
     """
 
     DENSE_LIMIT = 8192
@@ -35,8 +34,6 @@ class UnitConstraints:
         query_lengths, self.queries = _unit_rows(problem.queries)
         self.norms = lengths * query_lengths[self.sequence]
         smallest = float(self.norms.min())
-        if smallest**2 < 1e-290:
-            raise InputError("max margin: tokens or queries are so small that ||M|| overflows")
         self.targets = smallest / self.norms
         self._to_dual = 1.0 / (smallest * self.norms)
 
@@ -100,11 +97,6 @@ class UnitConstraints:
     def groups(self, support: Int[np.ndarray, " p"]) -> list[Int[np.ndarray, " m"]]:
         """Positions in `support` (ascending) that belong to one sequence, sequence by sequence."""
         return np.split(np.arange(support.size), np.flatnonzero(np.diff(self.sequence[support])) + 1)
-
-
-def zero_constraints(problem: Problem) -> Bool[np.ndarray, " N"]:
-    """Mark the constraints whose A_k is exactly zero: those of a zero query (optimal tokens being unique)."""
-    return (problem.queries == 0).all(axis=1)[problem.constraint_sequence]
 
 
 def _unit_rows(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -143,10 +143,10 @@ def certify_infeasible(problem: Problem, beta: Float[np.ndarray, " N"]) -> Infea
 def infeasible_error(problem: Problem, certificate: InfeasibilityCertificate) -> InfeasibleError:
     """Build the error that carries a certificate."""
     beta = certificate.beta(problem.n_constraints)
-    message = describe(problem, beta)
+    clash = describe(problem, beta)
     if certificate.norm_at_least is not None:
-        message += f"; proved for every W of norm below {float(certificate.norm_at_least):.6g}"
-    return InfeasibleError(message, beta, certificate)
+        clash += f"; proved for every W of norm below {float(certificate.norm_at_least):.6g}"
+    return InfeasibleError(clash, beta, certificate)
 
 
 def describe(problem: Problem, beta: Float[np.ndarray, " N"]) -> str:

@@ -28,9 +28,6 @@ def solve(problem: Problem, formulation: str = "auto") -> MaxMargin:
     if formulation == "auto":
         formulation = "primal" if problem.d**2 <= _PRIMAL_LIMIT else "dual"
     scale = float(np.max(problem.constraint_norms))
-    if scale == 0:
-        beta = np.full(problem.n_constraints, 1.0 / problem.n_constraints)
-        raise InfeasibleError(describe(problem, beta), beta)
     dual = _primal(problem, scale) if formulation == "primal" else None
     if dual is None:
         beta, margin = _dual(problem, scale)

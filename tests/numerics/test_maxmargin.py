@@ -224,10 +224,14 @@ def test_unknown_solver_is_an_input_error() -> None:
         max_margin(load("gaussian"), solver="magic")
 
 
-def test_numbers_too_small_for_floats_are_an_input_error() -> None:
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_numbers_too_small_for_floats_are_an_input_error(solver: str) -> None:
     p = draw(0)
-    with pytest.raises(InputError, match="so small"):
-        max_margin(Problem(p.tokens * 1e-100, p.queries * 1e-100, p.labels, p.decoder, p.mask))
+    for scale in (1e-80, 1e-100, 1e-300):
+        with pytest.raises(InputError, match="so small"):
+            max_margin(
+                Problem(p.tokens * scale, p.queries * scale, p.labels, p.decoder, p.mask), solver=solver
+            )
 
 
 @pytest.mark.soak
