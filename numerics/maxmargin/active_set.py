@@ -22,7 +22,10 @@ from numerics.maxmargin.gram import UnitConstraints
 
 _DEPENDENT = 1e-12  # squared distance of a unit constraint from a span below which floats call it dependent
 _VIOLATED = 1e-14  # violation, in units of ||V||, at rounding level
-_ROUNDS = 200  # of conjugate gradients between checks
+_ROUNDS = 200  # of conjugate gradients before a factorization is the better way
+_FACTOR_LIMIT = (
+    24_000  # constraints in a Cholesky factorization at most (4.3 GiB, and as much for the factor)
+)
 
 Progress = Callable[[int, int, float], None]
 
@@ -102,12 +105,15 @@ def solve_units(
 def _positive_subset(units: UnitConstraints, S: Int[np.ndarray, " s"]) -> Solved | None:
     """A subset of S whose equations have a positive solution: drop dependent, then nonpositive ones."""
     while S.size:
-        if units.dense or S.size <= UnitConstraints.DENSE_LIMIT:
+        direct = units.dense or S.size <= UnitConstraints.DENSE_LIMIT
+        if not direct:
+            solver = _conjugate_gradients(units, S)
+            a = solver(units.targets[S])
+            direct = not np.isfinite(a).all() and S.size <= _FACTOR_LIMIT
+        if direct:
             keep, solver = _factor(units.block(S, S))
             S = S[keep]
-        else:
-            solver = _conjugate_gradients(units, S)
-        a = solver(units.targets[S])
+            a = solver(units.targets[S])
         if not np.isfinite(a).all():
             return None
         if (a > 0).all():

@@ -152,6 +152,17 @@ def test_conjugate_gradients_reach_the_same_solution(spec: str, seed: int, monke
     assert free.residual < 1e-12
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_factorization_takes_over_from_conjugate_gradients(seed: int, monkeypatch) -> None:
+    p = draw(seed, 30, 6, 12)
+    dense = max_margin(p)
+    monkeypatch.setattr(gram.UnitConstraints, "DENSE_LIMIT", 20)
+    monkeypatch.setattr(active_set, "_ROUNDS", 3)
+    free = max_margin(p)
+    np.testing.assert_array_equal(free.support, dense.support)
+    np.testing.assert_allclose(free.weights, dense.weights, atol=1e-11 * dense.norm)
+
+
 def test_the_solution_does_not_depend_on_padding_or_the_run() -> None:
     p = draw(0)
     first, again = max_margin(p), max_margin(p)
