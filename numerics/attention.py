@@ -69,7 +69,7 @@ class Scores:
             return torch.as_tensor(value, dtype=dtype, device=device)
 
         return cls(
-            move(best),
+            torch.as_tensor(best, dtype=torch.float64, device=device),
             move(gap),
             torch.as_tensor(valid, device=device),
             move(np.log(gap)),
@@ -101,20 +101,21 @@ def read(
     """Attention, gradient coefficients and excess loss at the logit gaps mu = gaps + shift.
 
     A shift common to all constraints (a number a run) lets gaps of 1e6 keep the digits of their differences,
-    on which alone the direction of the gradient depends once attention is concentrated.
+    on which alone the direction of the gradient depends once attention is concentrated. What belongs to a
+    sequence or a run is float64, what belongs to a constraint has the dtype of the gaps.
     """
     n = gaps.shape[-2]
-    zero = torch.zeros((), dtype=gaps.dtype, device=gaps.device)
+    zero = torch.zeros((), dtype=torch.float64, device=gaps.device)
     minus_inf = zero - torch.inf
-    fall = torch.where(scores.valid, -gaps, minus_inf)
-    offset = zero if shift is None else shift[..., None].to(gaps.dtype)
-    log_odds = torch.logsumexp(fall, -1) - offset  # log((1 - p)/p)
+    fall = torch.where(scores.valid, -gaps, minus_inf.to(gaps.dtype))
+    offset = zero if shift is None else shift[..., None].double()
+    log_odds = torch.logsumexp(fall, -1).double() - offset  # log((1 - p)/p)
     log_optimal = -torch.logaddexp(zero, log_odds)
     log_leak = torch.where(log_odds == minus_inf, minus_inf, -torch.logaddexp(zero, -log_odds))
-    unshifted = fall + log_optimal[..., None]
-    log_attention = unshifted - offset[..., None]
+    unshifted = fall + log_optimal[..., None].to(gaps.dtype)
+    log_attention = unshifted - offset[..., None].to(gaps.dtype)
 
-    log_delta = torch.logsumexp(log_attention + scores.log_gap, -1)
+    log_delta = torch.logsumexp(unshifted + scores.log_gap, -1).double() - offset
     delta = torch.exp(log_delta)
     log_expm1 = torch.where(
         delta > 1e-8, delta + torch.log(-torch.expm1(-delta.clamp(min=1e-8))), log_delta + delta / 2
@@ -127,10 +128,10 @@ def read(
     )
 
     # m - g_tau, each constraint's terms scaled by the largest so that none that matters underflows.
-    everyone = torch.cat([log_optimal[..., None], log_attention], -1)
+    everyone = torch.cat([log_optimal[..., None].to(gaps.dtype), log_attention], -1)
     terms = everyone[..., None, :] + scores.log_difference
     largest = torch.amax(terms, -1, keepdim=True)
-    largest = torch.where(largest == minus_inf, zero, largest)
+    largest = torch.where(largest == -torch.inf, 0.0, largest)
     pull = torch.sum(torch.exp(terms - largest) * scores.sign, -1)
     log_pull = torch.log(torch.abs(pull)) + largest[..., 0]
     log_sigma = -torch.logaddexp(zero, scores.best - delta) - float(np.log(n))
@@ -138,7 +139,7 @@ def read(
         log_attention,
         log_optimal,
         log_leak,
-        unshifted + log_pull + log_sigma[..., None],
+        unshifted + log_pull + log_sigma[..., None].to(gaps.dtype),
         torch.sign(pull),
         torch.logsumexp(log_excess, -1) - float(np.log(n)),
     )

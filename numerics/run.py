@@ -226,11 +226,11 @@ def make_manifest(
 
 
 @cache
-def source_hash() -> str:
+def source_hash(pattern: str = "**/*.py") -> str:
     """SHA-256 over the package's source files, so that a run names the code that made it."""
     digest = hashlib.sha256()
     root = Path(__file__).parent
-    for path in sorted(root.rglob("*.py")):
+    for path in sorted(root.glob(pattern)):
         digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
 

@@ -331,7 +331,7 @@ def _key(plan: _Plan, grid: np.ndarray, space: str, device: str, dtype: str) -> 
         "space": space,
         "device": device,
         "dtype": dtype,
-        "source code": source_hash(),
+        "source code": source_hash("*.py"),
     }
 
 
