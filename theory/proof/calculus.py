@@ -22,17 +22,17 @@ from theory.proof.terms import (
     vtotal,
 )
 
-Condition = tuple[str, Term]  # ("positive" | "nonzero", the term that must be so)
+Condition = tuple[str, Term]  # ("nonzero", the term that must be so)
 
 
 def differentiate(t: Term, x: Term) -> tuple[Term, list[Formula | Condition]]:
     """The derivative of ``t`` by the plain real symbol ``x``, and what it needs.
 
-    A condition is a formula ``0 < b`` (for log and sqrt: needed as it stands) or the pair ("nonzero", b) (for
-    ``inv``: either sign will do); under a sum it is quantified over the sum's index.
+    A condition is a formula ``0 < b`` (for log, sqrt and lambertw: needed as it stands) or the pair
+    ("nonzero", b) (for ``inv``: either sign will do); under a sum it is quantified over the sum's index.
 
     Raises:
-        ValueError: ``x`` is no plain symbol, or a function (Lambert W, max, min) has no derivative here.
+        ValueError: ``x`` is no plain symbol, or a function (max, min) has no derivative here.
     """
     if x[0] != "sym" or len(x) != 2:
         raise ValueError(f"{x!r} is not a plain real symbol")
@@ -80,7 +80,7 @@ def differentiate(t: Term, x: Term) -> tuple[Term, list[Formula | Condition]]:
             return t[2] * t[1] ** (t[2] - 1) * go(t[1]) if t[2] else real(0)
         if head == "inv":
             if wrap:
-                require(Formula(("lt", real(0), t[1])))
+                require(real(0) < t[1])
             else:
                 conditions.append(("nonzero", t[1]))
             return -(inv(t[1]) ** 2) * go(t[1])
@@ -97,9 +97,11 @@ def differentiate(t: Term, x: Term) -> tuple[Term, list[Formula | Condition]]:
             return Term(("add", *parts))
         if t[:2] == ("fn", "exp"):
             return t * go(t[2])
-        if t[:2] in (("fn", "log"), ("fn", "sqrt")):
-            require(Formula(("lt", real(0), t[2])))
-            return go(t[2]) * inv(t[2] if t[1] == "log" else 2 * t)
+        if t[0] == "fn" and t[1] in ("log", "sqrt", "lambertw"):
+            u = t[2]
+            require(real(0) < u)
+            slopes = {"log": inv(u), "sqrt": inv(2 * t), "lambertw": t * inv(u * (1 + t))}
+            return go(u) * slopes[t[1]]
         raise ValueError(f"the kernel does not differentiate {t!r}")
 
     return go(t), conditions

@@ -320,6 +320,11 @@ def save_certificates() -> Path:
     return STORE
 
 
+def digest_of(*question: object) -> str:
+    """The name under which the answer to a question is stored; the same on every machine."""
+    return hashlib.sha256(repr(question).encode()).hexdigest()[:20]
+
+
 def follows(
     target: Formula,
     *premises: Proved | tuple[Multiplier, Proved],
@@ -337,8 +342,7 @@ def follows(
     """
     pairs: list[tuple[Multiplier, Proved]] = [p if isinstance(p, tuple) else (1, p) for p in premises]
     asked = [(m.conclusion if isinstance(m, Proved) else m, e.conclusion) for m, e in pairs]
-    question = repr((target, asked, [z.conclusion for z in nonzero], [z.conclusion for z in nonnegative]))
-    digest = hashlib.sha256(question.encode()).hexdigest()[:20]
+    digest = digest_of(target, asked, [z.conclusion for z in nonzero], [z.conclusion for z in nonnegative])
     known = None if CERTIFICATES.search else CERTIFICATES.load().get(digest)
     replayed = known is not None
     if known is None:
