@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from flint import arb, arb_mat, ctx, fmpq, fmpz_mat
 from numerics.errors import CertificationError
 from numerics.files import atomic_write
 from numerics.maxmargin import exact
+from numerics.maxmargin.integers import IntegerConstraints
 from numerics.maxmargin.rounding import ZERO, Rounded, rounded
 from numerics.problem import Problem
 
@@ -86,18 +88,25 @@ def certify(problem: Problem, dual: np.ndarray, bits: int = 64) -> Certificate:
     """
     if not 8 <= bits <= LARGEST_BITS:
         raise CertificationError(f"bits must lie between 8 and {LARGEST_BITS}, not {bits}")
-    constraints = exact.ExactConstraints(problem)
+    constraints = IntegerConstraints(problem)
     support = [int(k) for k in np.flatnonzero(dual > 0)]
     proved = _by_balls(constraints, support, bits) if support else None
-    if proved is None:
-        outcome = exact.optimum(constraints, support)
-        if isinstance(outcome, exact.Farkas):
-            raise CertificationError("the problem is infeasible: there is no solution to certify")
-        proved = _by_rationals(constraints, outcome, bits)
-    return proved
+    if proved:
+        return proved
+    with contextlib.suppress(CertificationError):
+        better = exact.optimum(constraints, support, exact.LONG)
+        if isinstance(better, exact.Optimum) and better.support != support:
+            support = better.support
+            proved = _by_balls(constraints, support, bits)
+    if proved:
+        return proved
+    outcome = exact.optimum(constraints, support)
+    if isinstance(outcome, exact.Farkas):
+        raise CertificationError("the problem is infeasible: there is no solution to certify")
+    return _by_rationals(constraints, outcome, bits)
 
 
-def _by_balls(constraints: exact.ExactConstraints, support: list[int], bits: int) -> Certificate | None:
+def _by_balls(constraints: IntegerConstraints, support: list[int], bits: int) -> Certificate | None:
     """Certify by ball arithmetic; None where exact arithmetic should decide (and is affordable)."""
     N = constraints.size
     members = set(support)
@@ -133,7 +142,7 @@ def _by_balls(constraints: exact.ExactConstraints, support: list[int], bits: int
     raise CertificationError(f"not certified at {min(precision, PRECISION_LIMIT)} bits: {reason}")
 
 
-def _by_rationals(constraints: exact.ExactConstraints, optimum: exact.ExactOptimum, bits: int) -> Certificate:
+def _by_rationals(constraints: IntegerConstraints, optimum: exact.Optimum, bits: int) -> Certificate:
     """Certify an exact optimum, ties included."""
     support = optimum.support
     rest = [k for k in range(constraints.size) if k not in set(support)]
@@ -152,7 +161,7 @@ def _by_rationals(constraints: exact.ExactConstraints, optimum: exact.ExactOptim
 
 
 def _assemble(
-    constraints: exact.ExactConstraints,
+    constraints: IntegerConstraints,
     values: dict[int, arb],
     margins: list[arb],
     inactive: list[int],
@@ -218,7 +227,7 @@ def active_set_facts(
     return False, "holds"
 
 
-def _doubt(constraints: exact.ExactConstraints, values: dict[int, arb], margins: dict[int, arb]) -> str:
+def _doubt(constraints: IntegerConstraints, values: dict[int, arb], margins: dict[int, arb]) -> str:
     """What keeps balls from proving the KKT conditions, naming the first constraint in question."""
 
     def name(k: int) -> str:

@@ -10,43 +10,52 @@ from numerics.errors import AttnratesError, CertificationError
 from numerics.maxmargin import exact, infeasible
 from numerics.maxmargin.active_set import Progress, Ray, Solved, StalledError, solve_units
 from numerics.maxmargin.gram import UnitConstraints
+from numerics.maxmargin.integers import IntegerConstraints
 from numerics.maxmargin.solution import MaxMargin
 from numerics.problem import Problem
 
 _REFINEMENTS = 4
-_ACCURATE = 1e-11  # KKT residual above which floats are given up for rationals
-_USELESS = 1e-6  # KKT residual that is no solution
+_ACCURATE = 1e-11  # KKT residual above which float64 is given up for longer floats
+_USABLE = 1e-6  # KKT residual accepted where longer floats are too dear
 _HOPELESS = 1e8  # max ||A_k||/g* from which a bound counts as infeasible when exact arithmetic is too dear
 
 
 def solve(problem: Problem, progress: Progress | None = None) -> MaxMargin:
     """Solve max margin by its dual, in floats as a rule. Raises InfeasibleError with a certificate.
 
-    Exact arithmetic decides whether constraints that seem to cancel do, and solves what is too
-    ill-conditioned for float64, up to `exact.SIZE_LIMIT` support constraints. Beyond, raises
-    AttnratesError.
+    Long floats solve what is too ill-conditioned for float64, and exact arithmetic decides whether
+    constraints that seem to cancel do, as far as the limits in `exact` go. Beyond, raises AttnratesError.
     """
     units = UnitConstraints(problem)
     try:
         outcome = solve_units(units, progress)
     except StalledError as error:
-        if error.support.size <= exact.SIZE_LIMIT:
-            return _exactly(problem, error.support.tolist(), str(error))
-        raise _bounded(problem, units, error.support, error.multipliers, str(error)) from None
+        return _precisely(problem, units, error.support, error.multipliers, str(error))
     if isinstance(outcome, Ray):
-        return _decide(problem, units, outcome)
+        _raise_if_infeasible(problem, outcome.support.tolist(), int(outcome.support[-1]))
+        return _precisely(problem, units, outcome.support, outcome.weights, "nearly infeasible")
     solution = _refined(problem, units, outcome)
-    if solution.residual > _ACCURATE and outcome.support.size <= exact.SIZE_LIMIT:
-        return _exactly(problem, outcome.support.tolist(), "ill-conditioned")
-    if not solution.residual < _USELESS:
-        reason = f"KKT residual {solution.residual:.1e}"
-        raise _bounded(problem, units, outcome.support, outcome.multipliers, reason)
-    return solution
+    if solution.residual < _ACCURATE or (
+        solution.residual < _USABLE and outcome.support.size > exact.LONG_SIZE_LIMIT
+    ):
+        return solution
+    return _precisely(problem, units, outcome.support, outcome.multipliers, "ill-conditioned")
 
 
 def solve_exactly(problem: Problem) -> MaxMargin:
-    """Solve in rational arithmetic from scratch; dual and weights are roundings of the exact numbers."""
-    return _exactly(problem, [], "")
+    """Solve in rational arithmetic from scratch; dual and weights are roundings of the exact numbers.
+
+    Raises InfeasibleError with a certificate, and AttnratesError beyond `exact.SIZE_LIMIT` active
+    constraints.
+    """
+    constraints = IntegerConstraints(problem)
+    try:
+        outcome = exact.optimum(constraints, [])
+    except CertificationError as error:
+        raise AttnratesError(f"max margin: {error}") from None
+    if isinstance(outcome, exact.Farkas):
+        raise infeasible.infeasible_error(problem, infeasible.proof(problem, outcome))
+    return _rounded(problem, constraints, outcome, "exact")
 
 
 def _refined(problem: Problem, units: UnitConstraints, solved: Solved) -> MaxMargin:
@@ -70,18 +79,37 @@ def _refined(problem: Problem, units: UnitConstraints, solved: Solved) -> MaxMar
     return MaxMargin.from_dual(problem, units.dual(np.maximum(a, 0.0)), "active-set", W)
 
 
-def _decide(problem: Problem, units: UnitConstraints, ray: Ray) -> MaxMargin:
-    """Tell infeasible from nearly infeasible."""
-    if ray.support.size <= exact.SIZE_LIMIT:
-        constraints = exact.ExactConstraints(problem)
-        found = exact.farkas(constraints, ray.support.tolist(), int(ray.support[-1]))
-        if found:
-            raise infeasible.infeasible_error(problem, infeasible.proof(problem, found))
-        return _exactly(problem, ray.support.tolist(), "nearly infeasible")
-    certificate = infeasible.spanned(problem, ray.support.tolist())
+def _raise_if_infeasible(problem: Problem, support: list[int], last: int) -> None:
+    """Raise InfeasibleError if these constraints, which seem to cancel, are proved to."""
+    if len(support) <= exact.SIZE_LIMIT:
+        found = exact.farkas(IntegerConstraints(problem), support, last)
+        certificate = infeasible.proof(problem, found) if found else None
+    else:
+        certificate = infeasible.spanned(problem, support)
     if certificate:
         raise infeasible.infeasible_error(problem, certificate)
-    raise _bounded(problem, units, ray.support, ray.weights, "they cancel in floats")
+
+
+def _precisely(
+    problem: Problem,
+    units: UnitConstraints,
+    support: Int[np.ndarray, " p"],
+    weights: Float[np.ndarray, " p"],
+    reason: str,
+) -> MaxMargin:
+    """Solve in long floats, then, where they do not settle it, in rationals; from where floats stopped."""
+    constraints = IntegerConstraints(problem)
+    for arithmetic, solver in ((exact.LONG, "long-floats"), (exact.RATIONAL, "exact")):
+        try:
+            outcome = exact.optimum(constraints, support.tolist(), arithmetic)
+        except CertificationError as error:
+            reason = f"{reason}; {error}"
+            continue
+        if isinstance(outcome, exact.Optimum):
+            return _rounded(problem, constraints, outcome, solver)
+        _, last = max(zip(outcome.weights, outcome.support, strict=True))
+        _raise_if_infeasible(problem, outcome.support, last)
+    raise _bounded(problem, units, support, weights, reason)
 
 
 def _bounded(
@@ -104,22 +132,18 @@ def _bounded(
     )
 
 
-def _exactly(problem: Problem, start: list[int], reason: str) -> MaxMargin:
-    constraints = exact.ExactConstraints(problem)
-    try:
-        outcome = exact.optimum(constraints, start)
-    except CertificationError as error:
-        raise AttnratesError(f"max margin: too ill-conditioned for floats ({reason}), and {error}") from None
-    if isinstance(outcome, exact.Farkas):
-        raise infeasible.infeasible_error(problem, infeasible.proof(problem, outcome))
+def _rounded(
+    problem: Problem, constraints: IntegerConstraints, outcome: exact.Optimum, solver: str
+) -> MaxMargin:
+    """Round a solution in rationals to floats."""
     dual = np.zeros(problem.n_constraints)
     with ctx.workprec(128):
         unit = arb(2) ** (-2 * constraints.exponent)
         dual[outcome.support] = [float(arb(value) * unit) for value in outcome.values]
-    return MaxMargin.from_dual(problem, dual, "exact", _weights(constraints, outcome))
+    return MaxMargin.from_dual(problem, dual, solver, _weights(constraints, outcome))
 
 
-def _weights(constraints: exact.ExactConstraints, optimum: exact.ExactOptimum) -> np.ndarray:
+def _weights(constraints: IntegerConstraints, optimum: exact.Optimum) -> np.ndarray:
     """M = 2^-exponent sum_k values_k D_k Z_k', rounded once."""
     precision = 256
     while True:

@@ -14,6 +14,7 @@ from jaxtyping import Float
 from numerics.errors import CertificationError, InfeasibleError
 from numerics.maxmargin import exact
 from numerics.maxmargin.certificate import FORMAT, VERSION, write_json
+from numerics.maxmargin.integers import IntegerConstraints
 from numerics.maxmargin.rounding import Rounded, rounded
 from numerics.problem import Problem
 
@@ -87,7 +88,7 @@ def spanned(problem: Problem, support: Sequence[int]) -> InfeasibilityCertificat
     rationals do not. None where the argument does not apply or the signs stay undecided.
     """
     first, *others = sorted(support)
-    constraints = exact.ExactConstraints(problem)
+    constraints = IntegerConstraints(problem)
     used = [first, *others]
     room = constraints.differences(used).rank() * constraints.query_rows(used).rank()
     if len(others) != room:
@@ -112,7 +113,7 @@ def bound(problem: Problem, beta: Float[np.ndarray, " N"]) -> InfeasibilityCerti
     weights = [round(float(beta[k] / np.max(beta)) * 2**_WEIGHT_BITS) for k in support]
     shared = int(np.gcd.reduce(np.array(weights, dtype=object)))
     weights = [w // shared for w in weights]
-    constraints = exact.ExactConstraints(problem)
+    constraints = IntegerConstraints(problem)
     square = constraints.square(support, weights)
     if square == 0:
         return _certificate("infeasible", problem, support, tuple(weights))
@@ -132,10 +133,10 @@ def certify_infeasible(problem: Problem, beta: Float[np.ndarray, " N"]) -> Infea
     guess = [int(k) for k in np.flatnonzero(beta > 0)]
     if len(guess) > exact.SIZE_LIMIT:
         return spanned(problem, guess) or bound(problem, beta)
-    constraints = exact.ExactConstraints(problem)
+    constraints = IntegerConstraints(problem)
     found = exact.farkas(constraints, guess, guess[int(np.argmax(beta[guess]))])
     outcome = found or exact.optimum(constraints, guess)
-    if isinstance(outcome, exact.ExactOptimum):
+    if isinstance(outcome, exact.Optimum):
         raise CertificationError("not infeasible, only nearly so: exact arithmetic finds a solution")
     return proof(problem, outcome)
 
