@@ -7,6 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
+from theory import notation as nt
+from theory.lemmas.residual_step import residual
+from theory.proof.terms import Index, Term, inner, norm, symbol, vector
+
 
 @dataclass(frozen=True)
 class FullSupport:
@@ -88,3 +92,29 @@ def full_support(seed: int) -> FullSupport:
         problem = FullSupport(sequence, K, rng.normal(0, 1, n), rng.exponential(1.5, n) + 0.05)
         if problem.alpha.min() > 0:
             return problem
+
+
+def constants(at: FullSupport, e_max: float) -> dict[Term, float]:
+    """The values of the constants in Theorem B's bounds."""
+    length = 1 / at.margin
+    return {
+        inner(nt.M, nt.M): length**2,
+        norm(nt.M): length,
+        nt.R: float(np.sqrt(np.diag(at.K).max())),
+        nt.T: 1 + int(np.bincount(at.sequence).max()),
+        symbol("R_B"): at.radius,
+        symbol("e_max"): e_max,
+        symbol("G_max"): float(at.G.max()),
+        norm(vector("r_star")): at.size(at.balanced),
+    }
+
+
+def state(at: FullSupport, b: np.ndarray, path: float, t: Index) -> dict[Term, float]:
+    """The values of what the bounds say of W_t."""
+    W = nt.layer(t).W
+    return {
+        norm(residual(W)): at.size(at.residual(b)),
+        inner(W, nt.M): at.height(b) / at.margin**2,
+        norm(W): at.size(b),
+        nt.path_length(t): path,
+    }

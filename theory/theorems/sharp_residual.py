@@ -148,22 +148,27 @@ def decay_pays() -> Proved:
     return follows(h * before <= reach * (before - after), (decay, paid), (reach, moved))
 
 
-def potential_falls() -> Proved:
-    """If ||r_t|| <= r_max the step's disturbance is no more than the tail it leaves behind."""
+def disturbance_bounded() -> Proved:
+    """o_t^2 <= c0^2 exp(2 R_B r_max) exp(-2 g* v_t), if ||r_t|| <= r_max."""
     W = layer(t).W
     bounded = assume(size(t) <= r_max)
-    reach = follows(
+    gap = follows(
         -2 * least_gap(layer(t)) <= 2 * R_B * r_max - 2 * height(W), (radius_nonnegative(), bounded)
     )
-    square = follows(
+    return follows(
         spread(t) ** 2 <= c0**2 * exp(2 * R_B * r_max) * exp(-2 * height(W)),
-        (kernel.square(c0), exp_monotone(reach)),
+        (kernel.square(c0), exp_monotone(gap)),
     )
+
+
+def potential_falls() -> Proved:
+    """If ||r_t|| <= r_max the step's disturbance is no more than the tail it leaves behind."""
     step = kernel.instantiate(base.anywhere(base.one_step()), reals={"o": (("t",), spread(t))})
     positive = assume(base.STEPS_SHORT)
     weight = product_nonnegative(weak(kernel.inverse_positive(positive)), base.pace_nonnegative())
     return follows(
-        potential(t + 1) <= potential(t), step, (weight, square), (factor_nonnegative(), decay_pays()),
+        potential(t + 1) <= potential(t),
+        step, (weight, disturbance_bounded()), (factor_nonnegative(), decay_pays()),
         nonzero=[positive],
     )  # fmt: skip
 
@@ -217,10 +222,12 @@ BOUNDED = Theorem(
 # --- an explicit bound -------------------------------------------------------------------------------------
 
 # What the settled attention may still move the residual, were it bounded by 2 ||r*|| + ||r_t0||.
-START = 2 * norm(r_star) + size(t0)
+far = norm(r_star) + size(t0)  # at least ||r_t0 - r*||
+START = norm(r_star) + far
 drift = c0 * sqrt(reach / (4 * kap)) * exp(R_B * START - height(layer(t0).W))
-BOUND = START + exp(real(1)) * drift
-SMALL_DRIFT = R_B * exp(real(1)) * drift <= 1
+one = real(1)
+BOUND = START + exp(one) * drift
+SMALL_DRIFT = R_B * exp(one) * drift <= 1
 C0_NONNEGATIVE = 0 <= c0
 
 
@@ -229,28 +236,52 @@ def with_bound(formula: Formula) -> Formula:
     return substitute(formula, reals={"r_max": ((), BOUND)})
 
 
-def prove_explicit() -> Proved:
-    """r_max = 2 ||r*|| + ||r_t0|| + e drift: Gam exp(-2 g* v) = drift^2 exp(2 R_B e drift) <= (e drift)^2."""
-    euler, W = exp(real(1)), layer(t0).W
-    ratio = follows(
-        0 <= reach / (4 * kap), (kernel.inverse_positive(assume(base.STEPS_SHORT)), scale_positive())
-    )
-    decay = weak(kernel.exp_positive(R_B * START - height(W)))
-    nonnegative = product_nonnegative(
-        product_nonnegative(assume(C0_NONNEGATIVE), kernel.sqrt_nonnegative(ratio)), decay
-    )
-    push = product_nonnegative(weak(kernel.exp_positive(real(1))), restate(0 <= drift, nonnegative))
+def ratio_nonnegative() -> Proved:
+    """0 <= (||M||^2/2 + e_max ||M||)/(4 kap)."""
+    inverse = kernel.inverse_positive(assume(base.STEPS_SHORT))
+    return follows(0 <= reach / (4 * kap), (inverse, scale_positive()))
+
+
+def push_nonnegative() -> Proved:
+    """0 <= e drift."""
+    decay = weak(kernel.exp_positive(R_B * START - height(layer(t0).W)))
+    root = kernel.sqrt_nonnegative(ratio_nonnegative())
+    nonnegative = product_nonnegative(product_nonnegative(assume(C0_NONNEGATIVE), root), decay)
+    return product_nonnegative(weak(kernel.exp_positive(one)), restate(0 <= drift, nonnegative))
+
+
+def tail_bounded() -> Proved:
+    """Gam exp(-2 g* v_t0) = drift^2 exp(2 R_B e drift) <= (e drift)^2."""
+    euler = exp(one)
     grown = exp_monotone(follows(2 * R_B * euler * drift <= 2, assume(SMALL_DRIFT)))
-    star, length = norm_nonnegative(r_star), norm_nonnegative(residual(W))
-    start, near = follows(0 <= norm(r_star) + size(t0), star, length), norm_nonnegative(apart(W))
-    far = base.triangle(apart(W), residual(W))
-    entry = follows(
-        with_bound(SETTLED),
-        norm_squared(apart(W)), (near, far), (start, far), (start, push), (kernel.square(drift), grown),
-        nonnegative=[ratio],
+    gam = substitute(Gam, reals={"r_max": ((), BOUND)})
+    return follows(
+        gam * exp(-2 * height(layer(t0).W)) <= (euler * drift) ** 2,
+        (kernel.square(drift), grown), nonnegative=[ratio_nonnegative()],
     )  # fmt: skip
-    room = follows(norm(r_star) <= BOUND, star, length, push)
-    return discharge(kernel.instantiate(BOUNDED.proved(), reals={"r_max": BOUND}), entry, room)
+
+
+def start_bounded() -> Proved:
+    """||r_t0 - r*||^2 <= (||r*|| + ||r_t0||)^2."""
+    W = layer(t0).W
+    lengths = norm_nonnegative(r_star), norm_nonnegative(residual(W)), norm_nonnegative(apart(W))
+    split = base.triangle(apart(W), residual(W))
+    both = follows(0 <= far, *lengths[:2])
+    return follows(distance(t0) <= far**2, norm_squared(apart(W)), (lengths[2], split), (both, split))
+
+
+def with_explicit_bound(claim: Proved) -> Proved:
+    """A claim about a settled residual, with r_max = 2 ||r*|| + ||r_t0|| + e drift."""
+    star, length = norm_nonnegative(r_star), norm_nonnegative(residual(layer(t0).W))
+    push, apart_ = push_nonnegative(), follows(0 <= far, star, length)
+    entry = follows(with_bound(SETTLED), start_bounded(), tail_bounded(), (apart_, push))
+    room = follows(norm(r_star) <= BOUND, apart_, push)
+    return discharge(kernel.instantiate(claim, reals={"r_max": BOUND}), entry, room)
+
+
+def prove_explicit() -> Proved:
+    """A settled residual, with the explicit bound."""
+    return with_explicit_bound(BOUNDED.proved())
 
 
 EXPLICIT_HYPOTHESES = {
@@ -348,6 +379,11 @@ LAYER = {
     "G_max bounds the score gaps": shifts.GAPS_BOUNDED,
 }
 GENERAL = ("c > 0", "w > 0", "the shifts are at least lo", "the shifts are exponentially small in the gaps")
+
+EQUAL_HYPOTHESES = {
+    **{name: for_equal_scores(f) for name, f in without(EXPLICIT_HYPOTHESES, *GENERAL, "c0 >= 0").items()},
+    **LAYER,
+}
 
 SHARP = Theorem(
     key="sharp-residual",
