@@ -138,6 +138,8 @@ def greatest_at(
     top = real(point)
     left = _along(rising, conditions, assume(x <= top), x, body)
     right = _along(falling, conditions, weak(assume(top < x)), x, body)
+    if left.conclusion != (body <= substitute(body, reals={x[1]: ((), top)})):
+        raise KernelError("the function does not rise up to the point: are the two signs exchanged?")
     return kernel.cases(left, right, x, top)
 
 
@@ -164,6 +166,6 @@ def _along(sign: Proved, conditions: Sequence[Proved], order: Proved, x: Term, b
 
 def _bound(head: str, a: Term, b: Term) -> Proved:
     formula = Formula((head, a, b))
-    if a[0] == b[0] == "num" and a[1] <= b[1]:
+    if a[0] == b[0] == "num":
         return combine(formula, [(b[1] - a[1], one_positive())])
     return assume(formula)

@@ -59,7 +59,7 @@ def sum_of_squares(target: Formula, *premises: Proved, degree: int | None = None
     else:
         try:
             claim = _checked(target, known, gap, given, premises)
-        except (KernelError, LookupError, TypeError, ValueError) as error:
+        except (KernelError, ValueError, ArithmeticError, LookupError) as error:
             message = f"the stored squares do not prove {target!r} ({error}); find them anew with --search"
             raise KernelError(message) from error
     CERTIFICATES.found[digest] = known

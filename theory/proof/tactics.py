@@ -293,7 +293,8 @@ class _Certificates:
                 stored = json.loads(STORE.read_text(encoding="utf-8")) if STORE.exists() else {}
             except ValueError as error:
                 raise InputError(f"{STORE}: not JSON ({error}); write it anew with --search") from None
-            if not (type(stored) is dict and all(type(x) is list for x in stored.values())):
+            rows = stored.values() if type(stored) is dict else [None]
+            if not all(type(row) is list and all(type(x) is str for x in row) for row in rows):
                 raise InputError(f"{STORE}: not a table of multipliers; write it anew with --search")
             self.stored = stored
         return self.stored
@@ -360,7 +361,7 @@ def follows(
         known = [str(x) for x in factors]
     try:
         claim = _combined(target, known, pairs, nonzero, nonnegative)
-    except (KernelError, TypeError, ValueError) as error:
+    except (KernelError, ValueError, ArithmeticError) as error:
         if not replayed:
             raise
         message = f"the stored factors do not prove {target!r} ({error}); find them anew with --search"
