@@ -150,7 +150,7 @@ MARGIN_BOUND = (w * P + r * q) / count - r * q
 _ACROSS = tuple(f"{what} across, {side}" for what in ("tokens", "queries") for side in ("above", "below"))
 _DATA = ("A = Delta z'", *_ACROSS, "tokens within", "token lengths", "l >= 0")
 _SIZES = ("query lengths, below", "r >= 0", "q >= 0", "T > 1", "P >= 0")
-_SOLUTION = ("M is a combination of the constraints", "complementary slackness", "M is not 0")
+SOLUTION = ("M is a combination of the constraints", "complementary slackness", "M is not 0")
 
 
 def hypothesis(name: str) -> Proved:
@@ -472,7 +472,7 @@ MARGIN = Theorem(
     kind="lemma",
     reference=REFERENCE,
     statement=r"{claim}.",
-    hypotheses=_some(*_DATA, *_SIZES, "n > 0", "alpha >= 0", *_SOLUTION),
+    hypotheses=_some(*_DATA, *_SIZES, "n > 0", "alpha >= 0", *SOLUTION),
     claim=MARGIN_CLAIM,
     prove=prove_margin,
 )
