@@ -2,7 +2,7 @@
 
 ||grad L|| >= g* a_min exp(-g* ||W||)/T^2 where every logit gap is at least -g* ||W||, and
 ||grad L|| <= R N a_max exp(-b) where every logit gap is at least b: near a solution the gradient is
-exponentially small, which is what makes plain gradient descent slow.
+exponentially small, which is what makes plain gradient descent slow. Anywhere, ||grad L|| <= R n a_max/4.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from theory.lemmas import alignment, max_margin
 from theory.lemmas import coefficients as co
 from theory.lemmas import separator_correlation as lemma1
 from theory.notation import STATIC as L
-from theory.notation import N, R, T, a_max, a_min, i, margin, tau
+from theory.notation import N, R, T, a_max, a_min, i, margin, n, others, tau
 from theory.page import Theorem
 from theory.proof import kernel
-from theory.proof.kernel import Proved, assume, discharge
+from theory.proof.kernel import Proved, assume, discharge, sum_order
 from theory.proof.tactics import exp_monotone, follows, one_positive, product_nonnegative, weak
-from theory.proof.terms import Term, exp, norm
+from theory.proof.terms import Fraction, Term, eq, exp, norm, real, total
 
 REFERENCE = "our Lemmas 1 and 2"
 b = max_margin.b
@@ -28,9 +28,33 @@ def gradient_least(now: nt.Layer) -> Term:
     return margin * a_min * exp(-nt.lam(now)) / T**2
 
 
+def gradient_cap() -> Term:
+    """R n a_max/4, the greatest norm of the gradient anywhere."""
+    return R * n * a_max / 4
+
+
 def gradient_greatest(gap: Term) -> Term:
     """R N a_max exp(-gap), the greatest norm of the gradient at a smallest logit gap."""
     return R * N * a_max * exp(-gap)
+
+
+def sequence_mass() -> Proved:
+    """sum over tau of c_(i,tau) = a_i p_i (1 - p_i), as p_i s_i = 1 - p_i."""
+    coefficient = lemma1.at_constraint(L.coefficient_is())
+    summed = sum_order(coefficient, tau, others(i))
+    partition, attention = co.partition_positive(), co.at_sequence(L.attention_is())
+    weight = 1 + co.others_weight()
+    split = follows(eq(L.p(i) * weight, 1), (weight, attention), nonzero=[partition])
+    return follows(
+        eq(total(tau, others(i), L.c(i, tau)), L.a(i) * L.p(i) * (1 - L.p(i))),
+        summed, (L.a(i) * L.p(i), split),
+    )  # fmt: skip
+
+
+def prove_mass() -> Proved:
+    """C = sum a_i p_i (1 - p_i)."""
+    target = eq(L.C, total(i, nt.SEQUENCES, L.a(i) * L.p(i) * (1 - L.p(i))))
+    return follows(target, assume(L.mass_is()), sum_order(sequence_mass(), i, nt.SEQUENCES))
 
 
 def coefficient_nonnegative() -> Proved:
@@ -79,6 +103,24 @@ def prove_upper() -> Proved:
     )
 
 
+def prove_bounded() -> Proved:
+    """||D|| <= R C, and each a_i p_i (1 - p_i) <= a_max/4."""
+    p, slope = L.p(i), co.at_sequence(nt.SLOPE_UPPER)
+    spare = product_nonnegative(
+        weak(co.attention_positive()), follows(0 <= 1 - p, co.attention_at_most_one())
+    )
+    largest = follows(0 <= a_max, slope, co.slope_positive())
+    each = follows(
+        L.a(i) * p * (1 - p) <= a_max / 4, (spare, slope), (largest, kernel.square(p - Fraction(1, 2)))
+    )
+    summed = sum_order(each, i, nt.SEQUENCES)
+    mass = follows(L.C <= n * a_max / 4, MASS.proved(), summed, (a_max, assume(SAMPLES_COUNTED)))
+    upper = discharge(lemma1.UPPER.proved(), co.COEFFICIENTS_NONNEGATIVE.proved())
+    radius = weak(assume(nt.R_POSITIVE))
+    return co.without_mass(follows(norm(L.descent) <= gradient_cap(), upper, (radius, mass)))
+
+
+SAMPLES_COUNTED = eq(n, total(i, nt.SEQUENCES, real(1)))
 LOWER = Theorem(
     key="gradient-least",
     title="The gradient is at least exponentially small in the norm of the weights",
@@ -112,4 +154,29 @@ UPPER = Theorem(
     claim=norm(L.descent) <= gradient_greatest(b),
     prove=prove_upper,
 )
-PAGES = (LOWER, UPPER)
+MASS = Theorem(
+    key="gradient-mass",
+    title="The gradient's mass, sequence by sequence",
+    kind="lemma",
+    reference=REFERENCE,
+    statement=r"For every $W$: {claim}.",
+    hypotheses={name: co.HYPOTHESES[name] for name in ("p", "c", "C")},
+    claim=eq(L.C, total(i, nt.SEQUENCES, L.a(i) * L.p(i) * (1 - L.p(i)))),
+    prove=prove_mass,
+)
+BOUNDED = Theorem(
+    key="gradient-bounded",
+    title="The gradient is bounded",
+    kind="lemma",
+    reference=REFERENCE,
+    statement=r"For every $W$: {claim}.",
+    hypotheses={
+        **{name: co.HYPOTHESES[name] for name in (*co.DEFINITIONS, "gradient", "R bounds the constraints")},
+        "R > 0": nt.R_POSITIVE,
+        "a_max": nt.SLOPE_UPPER,
+        "n counts the sequences": SAMPLES_COUNTED,
+    },
+    claim=norm(L.descent) <= gradient_cap(),
+    prove=prove_bounded,
+)
+PAGES = (LOWER, UPPER, MASS, BOUNDED)

@@ -210,11 +210,15 @@ def prove_upper() -> Proved:
     return from_definitions(generalize(length, t, nt.NATURALS))
 
 
+def separated_for_good() -> Proved:
+    """A direction that has settled for good separates the tokens for good."""
+    settled = specialize(assume(SETTLED_FOR_GOOD), t)
+    return generalize(at_step(sparsification.SEPARATED.proved(), t1 + t, settled), t, nt.NATURALS)
+
+
 def prove_upper_from_direction() -> Proved:
     """A settled direction separates the tokens."""
-    settled = specialize(assume(SETTLED_FOR_GOOD), t)
-    gaps = generalize(at_step(sparsification.SEPARATED.proved(), t1 + t, settled), t, nt.NATURALS)
-    return from_definitions(discharge(prove_upper(), gaps))
+    return from_definitions(discharge(prove_upper(), separated_for_good()))
 
 
 def prove_slower() -> Proved:

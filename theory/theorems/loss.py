@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from theory import notation as nt
 from theory.lemmas import coefficients as co
+from theory.lemmas.gradient_size import SAMPLES_COUNTED
 from theory.notation import STATIC as L
 from theory.notation import G, a_max, g, i, layer, n, t
 from theory.page import Rate, Theorem, without
@@ -23,7 +24,6 @@ from theory.proof.terms import Term, eq, exp, real, symbol, total
 from theory.theorems import sparsification
 
 REFERENCE = "our Theorem A(v); the paper's loss as a function of the attention"
-SAMPLES_COUNTED = eq(n, total(i, nt.SEQUENCES, real(1)))
 x = symbol("x")  # any attention between the present one and 1
 
 

@@ -15,8 +15,9 @@ from __future__ import annotations
 from theory import notation as nt
 from theory.lemmas import coefficients as co
 from theory.lemmas import separator_correlation as lemma1
+from theory.lemmas.gradient_size import MASS
 from theory.notation import STATIC as L
-from theory.notation import G, R, e, g, i, layer, margin, n, others, path_length, s, t, tau
+from theory.notation import G, R, e, g, i, layer, margin, n, path_length, s, t
 from theory.page import Rate, Theorem
 from theory.proof import kernel
 from theory.proof.kernel import Proved, assume, discharge, generalize, specialize, sum_order
@@ -30,7 +31,7 @@ from theory.proof.tactics import (
     product_nonnegative,
     weak,
 )
-from theory.proof.terms import Term, as_real, below, eq, exp, minimum, norm, number, symbol, total
+from theory.proof.terms import Term, as_real, below, eq, exp, minimum, norm, number, symbol
 from theory.theorems import loss, norm_growth, sparsification
 
 REFERENCE = "our corollaries of Theorem A; the paper's Polyak step-size"
@@ -46,28 +47,6 @@ ATTENTION_BOUND_POSITIVE = 0 < p_min
 def uncapped(now: nt.Layer) -> Term:
     """The Polyak step without its cap."""
     return loss.excess(now) / (2 * norm(now.descent))
-
-
-# --- the gradient's mass, sequence by sequence -------------------------------------------------------------
-
-
-def sequence_mass() -> Proved:
-    """sum over tau of c_(i,tau) = a_i p_i (1 - p_i), as p_i s_i = 1 - p_i."""
-    coefficient = lemma1.at_constraint(L.coefficient_is())
-    summed = sum_order(coefficient, tau, others(i))
-    partition, attention = co.partition_positive(), co.at_sequence(L.attention_is())
-    weight = 1 + co.others_weight()
-    split = follows(eq(L.p(i) * weight, 1), (weight, attention), nonzero=[partition])
-    return follows(
-        eq(total(tau, others(i), L.c(i, tau)), L.a(i) * L.p(i) * (1 - L.p(i))),
-        summed, (L.a(i) * L.p(i), split),
-    )  # fmt: skip
-
-
-def prove_mass() -> Proved:
-    """C = sum a_i p_i (1 - p_i)."""
-    target = eq(L.C, loss.weighted(L.a(i) * L.p(i)))
-    return follows(target, assume(L.mass_is()), sum_order(sequence_mass(), i, nt.SEQUENCES))
 
 
 # --- lower bound -------------------------------------------------------------------------------------------
@@ -94,7 +73,7 @@ def prove_gradient_upper() -> Proved:
     ratio = weak(assume(RATIO_POSITIVE))
     mass = follows(
         L.C <= rho * loss.excess(L),
-        prove_mass(), sum_order(each, i, nt.SEQUENCES), (ratio, loss.prove_lower()),
+        MASS.proved(), sum_order(each, i, nt.SEQUENCES), (ratio, loss.prove_lower()),
     )  # fmt: skip
     reach = follows(
         norm(L.descent) <= R * rho * loss.excess(L),
@@ -143,7 +122,7 @@ def prove_uncapped_upper() -> Proved:
     attention, solution = assume(ATTENTION_BOUND_POSITIVE), assume(nt.SOLUTION_NONZERO)
     mass = follows(
         p_min * loss.excess(L) <= L.C,
-        (weak(attention), loss.prove_upper()), sum_order(each, i, nt.SEQUENCES), prove_mass(),
+        (weak(attention), loss.prove_upper()), sum_order(each, i, nt.SEQUENCES), MASS.proved(),
     )  # fmt: skip
     inverse = weak(kernel.inverse_positive(solution))
     lower = discharge(lemma1.LOWER.proved(), co.COEFFICIENTS_NONNEGATIVE.proved())
@@ -239,16 +218,6 @@ FROM_ABOVE = {
 }
 ALONG = {name: nt.at_all_times(formula) for name, formula in LAYER.items()} | {"Polyak's rule": RULE}
 
-MASS = Theorem(
-    key="gradient-mass",
-    title="The gradient's mass, sequence by sequence",
-    kind="lemma",
-    reference=REFERENCE,
-    statement=r"For every $W$: {claim}.",
-    hypotheses={name: LAYER[name] for name in ("p", "c", "C")},
-    claim=eq(L.C, loss.weighted(L.a(i) * L.p(i))),
-    prove=prove_mass,
-)
 UNCAPPED_LOWER = Theorem(
     key="polyak-uncapped-lower",
     title="The excess loss is at least a multiple of the gradient's norm",
@@ -333,4 +302,4 @@ NORM = Theorem(
     prove=prove_norm,
     rate=Rate(observed=norm(NOW.W), bound=NORM_BOUND, sense="lower"),
 )
-PAGES = (MASS, UNCAPPED_LOWER, UNCAPPED_UPPER, STEP_LOWER, STEP_UPPER, STEP_UPPER_DIRECTION, PATH, NORM)
+PAGES = (UNCAPPED_LOWER, UNCAPPED_UPPER, STEP_LOWER, STEP_UPPER, STEP_UPPER_DIRECTION, PATH, NORM)

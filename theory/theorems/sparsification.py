@@ -52,9 +52,14 @@ theta = symbol("theta")  # a share of the margin
 THETA_AT_MOST_ONE = theta <= 1
 
 
+def settled_distance() -> Term:
+    """The largest 1 - cos that leaves every logit gap theta of the margin."""
+    return (1 - theta) ** 2 * margin**2 / (2 * R**2)
+
+
 def settled(now: nt.Layer) -> Formula:
     """The direction is close enough to that of M for every logit gap to be at least theta g* ||W||."""
-    return 1 - nt.cosine(now) <= (1 - theta) ** 2 * margin**2 / (2 * R**2)
+    return 1 - nt.cosine(now) <= settled_distance()
 
 
 GAP_CLAIM = nt.each(guaranteed_gap(L) <= L.gap(i, tau))
