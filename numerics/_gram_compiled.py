@@ -36,6 +36,10 @@ from numerics._gram_record import (
 )
 
 _WRONG_SIDE = -20.0  # below this smallest gap p_i may underflow beside the other tokens: full log domain
+# Constraints are padded to a multiple of this with constraints that carry nothing: K, along and dual zero,
+# the logit gap FAR. Vector loops then have no remainder, half of the time of a step at N = 42.
+PAD = 16
+FAR = 1e300
 LARGE_SCORE = 300.0  # above, sigma(-m) may underflow
 # No reference counts (nothing here allocates): their atomic increments would take half of the time.
 # numba finds the types itself: no_type_check keeps other checkers' wrappers away.
@@ -78,28 +82,28 @@ def _lowest(nu):
 @njit(**_OPTIONS, fastmath=_FAST)
 @no_type_check
 def _product(K, c, y):
-    """y = K c, rows four at a time."""
+    """y = K c, eight rows at a time; the sizes are multiples of PAD."""
     N = c.shape[0]
-    k = 0
-    while k + 3 < N:
-        s0 = s1 = s2 = s3 = 0.0
+    for k in range(0, N, 8):
+        s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = 0.0
         for j in range(N):
             value = c[j]
             s0 += K[k, j] * value
             s1 += K[k + 1, j] * value
             s2 += K[k + 2, j] * value
             s3 += K[k + 3, j] * value
+            s4 += K[k + 4, j] * value
+            s5 += K[k + 5, j] * value
+            s6 += K[k + 6, j] * value
+            s7 += K[k + 7, j] * value
         y[k] = s0
         y[k + 1] = s1
         y[k + 2] = s2
         y[k + 3] = s3
-        k += 4
-    while k < N:
-        s0 = 0.0
-        for j in range(N):
-            s0 += K[k, j] * c[j]
-        y[k] = s0
-        k += 1
+        y[k + 4] = s4
+        y[k + 5] = s5
+        y[k + 6] = s6
+        y[k + 7] = s7
 
 
 @njit(**_OPTIONS, fastmath=_FAST)
@@ -162,7 +166,7 @@ def _weights(nu, low, c, bits):
 @no_type_check
 def _leaks(c, gap, start, odds, loss):
     """Per sequence the sums of c and of c gap."""
-    for i in range(odds.shape[0]):
+    for i in range(start.shape[0] - 1):
         total = lost = 0.0
         for k in range(start[i], start[i + 1]):
             total += c[k]
@@ -201,7 +205,9 @@ def _scale_each(c, gap, sequence, weight, delta):
 
 @njit(**_OPTIONS)
 @no_type_check
-def _coefficients(log_scale, start, sequence, gap, tight, best, sigmas, c, odds, loss, weight, delta):
+def _coefficients(
+    log_scale, start, sequence, gap, tight, best, sigmas, c, odds, loss, weight, delta, power, bits
+):
     """Turn c = e^(-mu - log_scale) into the gradient's coefficients up to the factor e^log_scale/n.
 
     odds[i] and loss[i] get (1-p_i)/p_i and g_(i,o_i) - m_i, both up to the factor e^log_scale. The quick
@@ -211,18 +217,22 @@ def _coefficients(log_scale, start, sequence, gap, tight, best, sigmas, c, odds,
     _leaks(c, gap, start, odds, loss)
     scale = math.exp(log_scale) if log_scale > -700.0 else 0.0  # underflow in libm is slow
     calm = True
+    settled = True
     for i in range(n):
         total = 1.0 + scale * odds[i]
         lost = loss[i] / total
         loss[i] = lost
         delta[i] = scale * lost
-        margin = best[i] - delta[i]
-        sigma = sigmas[i]
-        if margin != best[i]:
-            sigma = 1.0 / (1.0 + math.exp(margin))
-        weight[i] = sigma / total
+        power[i] = delta[i] - best[i]
+        weight[i] = sigmas[i] / total
         if delta[i] > tight[i]:
             calm = False
+        if power[i] != -best[i]:
+            settled = False
+    if not settled:  # sigma(-m) has not reached its limit yet
+        _weights(power, 0.0, power, bits)
+        for i in range(n):
+            weight[i] = 1.0 / ((1.0 + power[i]) * (1.0 + scale * odds[i]))
     if calm:  # m - g_k = gap_k - delta loses nothing
         _scale_each(c, gap, sequence, weight, delta)
     else:
@@ -254,54 +264,80 @@ def _logs(scale, sigmas, odds, loss):
 
 @njit(**_OPTIONS)
 @no_type_check
-def _coefficients_in_logs(nu, shift, start, gap, best, c, log_phi, log_c):
-    """The same with every term kept as a logarithm; returns (scale, max_i log(1 - p_i), log(L - L*))."""
+def _excess(log_lost, best):
+    """log(log(1 + e^(-m)) - log(1 + e^(-best))) from log(best - m)."""
+    lost = math.exp(log_lost)
+    growth = lost + math.log(-math.expm1(-lost)) if lost > 1e-8 else log_lost + 0.5 * lost
+    growth -= _log1p_exp(best)
+    return growth - 0.5 * math.exp(growth) if growth < -37.0 else math.log(_log1p_exp(growth))
+
+
+@njit(**_OPTIONS)
+@no_type_check
+def _pulls_in_logs(c, log_c, first, last, log_p, log_sigma, low, nu, gap):
+    """log |c_k| and the sign of c_k on one sequence, every term kept as a logarithm; low is mu - nu."""
+    for k in range(first, last):
+        # m - g_k = sum_s phi_s (gap_k - gap_s), the optimal token's gap being 0; scaled by its largest term
+        top = log_p + math.log(gap[k])
+        for s in range(first, last):
+            if gap[s] != gap[k]:
+                top = max(top, log_p - (nu[s] + low) + math.log(abs(gap[k] - gap[s])))
+        pull = math.exp(log_p + math.log(gap[k]) - top)
+        for s in range(first, last):
+            if gap[s] != gap[k]:
+                part = math.exp(log_p - (nu[s] + low) + math.log(abs(gap[k] - gap[s])) - top)
+                pull += part if gap[k] > gap[s] else -part
+        c[k] = math.copysign(1.0, pull)
+        log_c[k] = log_p - (nu[k] + low) + log_sigma + top + math.log(abs(pull)) if pull != 0.0 else -math.inf
+
+
+@njit(**_OPTIONS)
+@no_type_check
+def _coefficients_in_logs(nu, shift, start, gap, best, large, c, log_c, looking):
+    """The same where attention may sit on wrong tokens, each sequence at its own scale.
+
+    Returns (scale, max_i log(1 - p_i), log(L - L*)), the last two only when `looking`.
+    """
     n = best.shape[0]
-    leak = -math.inf
-    excess = -math.inf
+    leak = excess = high = -math.inf
+    for k in range(start[n], c.shape[0]):
+        c[k], log_c[k] = 0.0, -math.inf
     for i in range(n):
         first, last = start[i], start[i + 1]
         if last == first:
             continue
         low = _lowest(nu[first:last])
-        total = 0.0
-        lost = 0.0
+        total = lost = 0.0
         for k in range(first, last):
-            weight = math.exp(low - nu[k])
-            total += weight
-            lost += weight * gap[k]
-        log_odds = math.log(total) - (low + shift)
-        log_p = -_log1p_exp(log_odds)
-        leak = max(leak, -_log1p_exp(-log_odds))
-        log_lost = math.log(lost) + log_p - (low + shift)
-        delta = math.exp(log_lost)
-        log_sigma = -_log1p_exp(best[i] - delta)
-        growth = delta + math.log(-math.expm1(-delta)) if delta > 1e-8 else log_lost + 0.5 * delta
-        growth -= _log1p_exp(best[i])
-        own = growth - 0.5 * math.exp(growth) if growth < -37.0 else math.log(_log1p_exp(growth))
-        high = max(own, excess)
-        excess = high + math.log1p(math.exp(min(own, excess) - high))
+            c[k] = math.exp(low - nu[k])
+            total += c[k]
+            lost += c[k] * gap[k]
+        scale = -(low + shift)
+        log_odds = math.log(total) + scale
+        if large or scale > -_WRONG_SIDE:
+            log_p = -_log1p_exp(log_odds)
+            log_lost = math.log(lost) + log_p + scale
+            log_sigma = -_log1p_exp(best[i] - math.exp(log_lost))
+            _pulls_in_logs(c, log_c, first, last, log_p, log_sigma, shift, nu, gap)
+        else:
+            factor = math.exp(scale) if scale > -700.0 else 0.0
+            p = 1.0 / (1.0 + factor * total)
+            weight = p / (1.0 + math.exp(best[i] - factor * p * lost))
+            _pulls(c, first, last, p, factor * p, gap, weight)
+            for k in range(first, last):
+                log_c[k] = scale  # of c_k's unit
+            log_lost = math.log(lost * p) + scale
         for k in range(first, last):
-            log_phi[k] = log_p - (nu[k] + shift)
-        for k in range(first, last):
-            # m - g_k = sum_s phi_s (gap_k - gap_s), the optimal token's gap being 0; scaled by its largest
-            # term
-            top = log_p + math.log(gap[k])
-            for s in range(first, last):
-                if gap[s] != gap[k]:
-                    top = max(top, log_phi[s] + math.log(abs(gap[k] - gap[s])))
-            pull = math.exp(log_p + math.log(gap[k]) - top)
-            for s in range(first, last):
-                if gap[s] != gap[k]:
-                    part = math.exp(log_phi[s] + math.log(abs(gap[k] - gap[s])) - top)
-                    pull += part if gap[k] > gap[s] else -part
-            c[k] = math.copysign(1.0, pull)
-            log_c[k] = log_phi[k] + log_sigma + top + math.log(abs(pull)) if pull != 0.0 else -math.inf
-    high = -math.inf
+            if c[k] != 0.0:
+                high = max(high, log_c[k])
+        if looking:
+            leak = max(leak, -_log1p_exp(-log_odds))
+            own = _excess(log_lost, best[i])
+            above = max(own, excess)
+            excess = above + math.log1p(math.exp(min(own, excess) - above))
     for k in range(c.shape[0]):
-        high = max(high, log_c[k])
-    for k in range(c.shape[0]):
-        c[k] = c[k] * math.exp(log_c[k] - high) if high > -math.inf else 0.0
+        gain = log_c[k] - high
+        c[k] = c[k] * math.exp(gain) if gain > -700.0 else 0.0
     return high, leak, excess - math.log(n)
 
 
@@ -358,13 +394,14 @@ def advance(
     least gap; best (n,); sigmas (n,) = sigma(-best); large whether |best| exceeds LARGE_SCORE; along (N,) =
     <A_k, M^>; dual (N,) = alpha_k/||M||. By run: law (5,); the state scalars (SCALARS,), nu (N,), rho (N,),
     where W = W_0 + (v - v_0) M^ + sum_k rho_k A_k; rows (len(records), ROWS) and snapshots (len(records),
-    N) of rho. Scratch: by_constraint (4, runs, N), by_sequence (4, runs, n), by_run (4, runs), bits (runs,
-    N).
+    N) of rho. Scratch: by_constraint (3, runs, N), by_sequence (5, runs, n rounded up to 8), by_run (4,
+    runs), bits (runs, N).
     """
-    runs, N = nu.shape
+    runs = nu.shape[0]
     n = best.shape[1]
-    c, y, log_phi, log_c = by_constraint[0], by_constraint[1], by_constraint[2], by_constraint[3]
+    c, y, log_c = by_constraint[0], by_constraint[1], by_constraint[2]
     odds, loss, weight, delta = by_sequence[0], by_sequence[1], by_sequence[2], by_sequence[3]
+    power = by_sequence[4]
     low, scale, leak, excess = by_run[0], by_run[1], by_run[2], by_run[3]
     log_n = math.log(n)
     done = 0
@@ -380,7 +417,15 @@ def advance(
             scale[b] = -(shift + low[b])
             if scale[b] > -_WRONG_SIDE or large[j]:
                 scale[b], leak[b], excess[b] = _coefficients_in_logs(
-                    nu[b], shift, start[j], gap[j], best[j], c[b], log_phi[b], log_c[b]
+                    nu[b],
+                    shift,
+                    start[j],
+                    gap[j],
+                    best[j],
+                    large[j],
+                    c[b],
+                    log_c[b],
+                    recording or law[b, 3] != 0.0,
                 )
                 continue
             _coefficients(
@@ -396,6 +441,8 @@ def advance(
                 loss[b],
                 weight[b],
                 delta[b],
+                power[b],
+                bits[b],
             )
             if recording or law[b, 3] != 0.0:
                 leak[b], excess[b] = _logs(scale[b], sigmas[j], odds[b], loss[b])
@@ -422,7 +469,7 @@ def advance(
                 row[ROW_EXCESS] = excess[b]
                 row[ROW_GAP] = shift + low[b]
                 row[ROW_GRADIENT] = log_norm
-                for k in range(N):
+                for k in range(snapshots.shape[2]):
                     snapshots[b, done, k] = rho[b, k]
             if t < until and length > 0.0:
                 step = length * inverse

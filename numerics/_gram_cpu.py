@@ -27,32 +27,49 @@ class CompiledGram:
         self.t = 0
         runs, n, N = len(laws), len(geometries[0].best), len(geometries[0].gap)
         self._book = Book(geometries, runs, inits)
+        self._N = N
+        self._width = -(-N // compiled.PAD) * compiled.PAD
         tight = np.full((len(geometries), n), np.inf)
         for j, geometry in enumerate(geometries):
             np.minimum.at(tight[j], geometry.sequence, geometry.gap / 2)
         best = np.stack([geometry.best for geometry in geometries])
         self._data = (
-            _grams(geometries),
+            self._grams(),
             np.stack([geometry.start for geometry in geometries]),
-            np.stack([geometry.sequence.astype(np.uint32) for geometry in geometries]),
-            np.stack([geometry.gap for geometry in geometries]),
+            self._padded([geometry.sequence.astype(np.uint32) for geometry in geometries], 0),
+            self._padded([geometry.gap for geometry in geometries], 1.0),
             tight,
             best,
             np.exp(-np.logaddexp(0.0, best)),
             np.abs(best).max(axis=1) > compiled.LARGE_SCORE,
-            np.stack([geometry.along for geometry in geometries]),
-            np.stack([geometry.dual for geometry in geometries]),
+            self._padded([geometry.along for geometry in geometries], 0.0),
+            self._padded([geometry.dual for geometry in geometries], 0.0),
         )
         self._laws = np.array(laws, dtype=np.float64).reshape(runs, 5)
-        self._scalars, self._nu = self._book.scalars(), self._book.gaps()
-        self._rho = np.zeros((runs, N))
+        self._scalars = self._book.scalars()
+        self._nu = self._padded(self._book.gaps(), compiled.FAR)
+        self._rho = np.zeros((runs, self._width))
         blocks = range(0, runs, _LOCKSTEP)
         self._blocks = [slice(first, min(first + _LOCKSTEP, runs)) for first in blocks]
         self._threads = min(len(self._blocks), _cores())
 
+    def _padded(self, rows: Sequence[np.ndarray] | np.ndarray, fill: float) -> np.ndarray:
+        """Rows of N entries as one array of padded rows."""
+        out = np.full((len(rows), self._width), fill, dtype=rows[0].dtype)
+        out[:, : self._N] = rows
+        return out
+
+    def _grams(self) -> np.ndarray:
+        """All Gram matrices, (P, width, width), none of them held twice."""
+        geometries = self._book.geometries
+        out = np.zeros((len(geometries), self._width, self._width))
+        for j, geometry in enumerate(geometries):
+            geometry.gram(out[j, : self._N, : self._N])
+        return out
+
     def advance(self, records: np.ndarray, until: int) -> np.ndarray:
         """Step to `until`, recording at the steps in `records`: (rows, B, measured columns)."""
-        runs, N = self._nu.shape
+        runs, N = len(self._nu), self._N
         parts = []
         size = max(1, _SNAPSHOTS // (runs * N))
         for first in range(0, max(len(records), 1), size):
@@ -66,10 +83,10 @@ class CompiledGram:
         return np.concatenate(parts)
 
     def _step(self, until: int, records: np.ndarray, rows: np.ndarray, snapshots: np.ndarray) -> None:
-        n = self._data[5].shape[1]
+        n = -(-self._data[5].shape[1] // 8) * 8  # a whole number of vectors
 
         def work(block: slice) -> None:
-            runs, N = self._nu[block].shape
+            runs, width = self._nu[block].shape
             compiled.advance(
                 self.t,
                 until,
@@ -82,18 +99,21 @@ class CompiledGram:
                 self._rho[block],
                 rows[block],
                 snapshots[block],
-                np.empty((4, runs, N)),
-                np.empty((4, runs, n)),
+                np.empty((3, runs, width)),
+                np.zeros((5, runs, n)),
                 np.zeros((4, runs)),
-                np.empty((runs, N), dtype=np.int64),
+                np.empty((runs, max(width, n)), dtype=np.int64),
             )
 
-        if self._threads == 1:
-            for block in self._blocks:
+        def share(first: int) -> None:
+            for block in self._blocks[first :: self._threads]:
                 work(block)
+
+        if self._threads == 1:
+            share(0)
         else:
             with ThreadPoolExecutor(self._threads) as pool:
-                list(pool.map(work, self._blocks))
+                list(pool.map(share, range(self._threads)))
 
     def finite(self) -> np.ndarray:
         """Which runs are still made of finite numbers, (B,)."""
@@ -101,7 +121,7 @@ class CompiledGram:
 
     def final(self) -> list[dict[str, np.ndarray]]:
         """For every run b with W = W_0 + sum_k b_k A_k, in the problem's order."""
-        return self._book.coefficients(self._scalars, self._rho)
+        return self._book.coefficients(self._scalars, self._rho[:, : self._N])
 
     def state(self) -> dict[str, np.ndarray]:
         """All that changes along the run, for a checkpoint."""
@@ -111,17 +131,6 @@ class CompiledGram:
         """Continue from a checkpoint's state."""
         self.t = int(state["t"])
         self._scalars[...], self._nu[...], self._rho[...] = state["scalars"], state["nu"], state["rho"]
-
-
-def _grams(geometries: Sequence[Geometry]) -> np.ndarray:
-    """All Gram matrices, (P, N, N), none of them held twice."""
-    if len(geometries) == 1:
-        return geometries[0].gram()[None]
-    N = len(geometries[0].gap)
-    out = np.empty((len(geometries), N, N))
-    for j, geometry in enumerate(geometries):
-        out[j] = geometry.gram()
-    return out
 
 
 def _cores() -> int:

@@ -79,9 +79,10 @@ class Geometry:
             target is not None,
         )
 
-    def gram(self) -> Float[np.ndarray, "N N"]:
-        """K in this order, from the rotated factors."""
-        K = self.differences @ self.differences.T
+    def gram(self, out: Float[np.ndarray, "N N"] | None = None) -> Float[np.ndarray, "N N"]:
+        """K in this order, from the rotated factors; into `out` where given."""
+        K = np.empty((len(self.gap), len(self.gap))) if out is None else out
+        np.matmul(self.differences, self.differences.T, out=K)
         Z = self.queries @ self.queries.T
         rows = max(1, _BLOCK // len(K))
         for first in range(0, len(K), rows):

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
 from numerics.errors import InputError
 
@@ -67,17 +67,22 @@ def record_steps(record: str | Iterable[int], steps: int) -> Int[np.ndarray, " r
     return np.unique(np.concatenate([chosen, [0, steps]])).astype(np.int64)
 
 
-def finish(steps: np.ndarray, measured: np.ndarray, optimal_loss: float) -> dict[str, np.ndarray]:
-    """All columns of one run from its measured ones (rows, len(MEASURED)).
+def finish(
+    steps: Int[np.ndarray, " rows"],
+    measured: Float[np.ndarray, "rows B columns"],
+    optimal_loss: Float[np.ndarray, " B"],
+) -> list[dict[str, np.ndarray]]:
+    """All columns of every run from the measured ones.
 
     The direction gap 1 - cos is formed from the residual r = W - v M^ (no cancellation):
     r^2/(u (u + v)) for v > 0 and (u - v)/u otherwise.
     """
-    out: dict[str, np.ndarray] = {"step": steps.astype(np.int64)}
-    out |= {name: np.ascontiguousarray(measured[:, j]) for j, name in enumerate(MEASURED)}
-    u, v, r = out["weight_norm"], out["target_component"], out["residual_norm"]
+    columns = dict(zip(MEASURED, np.ascontiguousarray(measured.transpose(2, 1, 0)), strict=True))
+    u, v, r = columns["weight_norm"], columns["target_component"], columns["residual_norm"]
     with np.errstate(divide="ignore", invalid="ignore"):
         ahead = r / u * (r / (u + v))
-        out["direction_gap"] = np.where(u > 0, np.where(v > 0, ahead, (u - v) / u), np.nan)
-    out["loss"] = optimal_loss + np.exp(out["log_excess_loss"])
-    return {name: out[name] for name in COLUMNS}
+        columns["direction_gap"] = np.where(u > 0, np.where(v > 0, ahead, (u - v) / u), np.nan)
+    columns["loss"] = optimal_loss[:, None] + np.exp(columns["log_excess_loss"])
+    return [
+        {"step": steps} | {name: columns[name][b] for name in COLUMNS[1:]} for b in range(measured.shape[1])
+    ]

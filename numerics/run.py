@@ -203,13 +203,6 @@ def make_manifest(
     problem: Problem, rule: Any, *, steps: int, space: str, seed: int | None, device: str, dtype: str
 ) -> dict[str, Any]:
     """What a run was: problem hash, rule, seed, versions, device, and the hash of this package's source."""
-    versions = {"python": platform.python_version(), "numpy": np.__version__}
-    if "torch" in sys.modules:
-        versions["torch"] = str(sys.modules["torch"].__version__)
-    try:
-        versions["attnrates"] = importlib.metadata.version("attnrates")
-    except importlib.metadata.PackageNotFoundError:
-        versions["attnrates"] = "uninstalled"
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -220,9 +213,21 @@ def make_manifest(
         "seed": seed,
         "device": device,
         "dtype": dtype,
-        "versions": versions,
+        "versions": _versions(),
         "code": source_hash(),
     }
+
+
+@cache
+def _versions() -> dict[str, str]:
+    versions = {"python": platform.python_version(), "numpy": np.__version__}
+    if "torch" in sys.modules:
+        versions["torch"] = str(sys.modules["torch"].__version__)
+    try:
+        versions["attnrates"] = importlib.metadata.version("attnrates")
+    except importlib.metadata.PackageNotFoundError:
+        versions["attnrates"] = "uninstalled"
+    return versions
 
 
 @cache

@@ -346,7 +346,7 @@ def _drive(
         rows, state = found
         engine.restore(state)
         parts, done = [rows], rows.shape[0]
-    size = 16
+    size = 64
     with _bar(steps, progress) as show:
         while done < len(grid):
             until = min(engine.t + size, steps)
@@ -368,7 +368,7 @@ def _drive(
                 _checkpoint.write(keep.folder, keep.key, np.concatenate(parts), engine.state())
             show(engine.t)
             if spent < _SLICE_SECONDS / 2:
-                size *= 4 if spent < _SLICE_SECONDS / 16 else 2
+                size *= 8 if spent < _SLICE_SECONDS / 16 else 2
             elif spent > 2 * _SLICE_SECONDS:
                 size = max(1, size // 2)
     return np.concatenate(parts)
@@ -401,13 +401,14 @@ def _runs(
 ) -> list[Run]:
     """Turn the rows into one Run each."""
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu"
-    floors = [_optimal_loss(problem) for problem in plan.problems]
+    floors = np.array([_optimal_loss(problem) for problem in plan.problems])
+    columns = finish(grid, rows, np.broadcast_to(floors, len(plan.rules)))
     out = []
     for b, (rule, init, seed, final) in enumerate(
         zip(plan.rules, plan.inits, plan.seeds, finals, strict=True)
     ):
         problem = plan.problem(b)
-        columns = finish(grid, rows[:, b], floors[b if len(floors) > 1 else 0])
+        manifest = make_manifest(problem, rule, steps=steps, space=space, seed=seed, device=name, dtype=dtype)
         out.append(
             Run(
                 problem=problem,
@@ -417,10 +418,8 @@ def _runs(
                 seed=seed,
                 init=init,
                 target=plan.target(b),
-                recorded=columns,
-                manifest=make_manifest(
-                    problem, rule, steps=steps, space=space, seed=seed, device=name, dtype=dtype
-                ),
+                recorded=columns[b],
+                manifest=manifest,
                 **final,
             )
         )
