@@ -12,6 +12,7 @@ from numerics.errors import CertificationError
 from numerics.maxmargin.integers import IntegerConstraints
 
 SIZE_LIMIT = 400  # equations in a rational system; beyond, numerators grow past what is worth waiting for
+_SLACK = fmpq(1, fmpz(2) ** 64)  # of a margin that should be 1, in long floats; rationals leave none
 LONG_SIZE_LIMIT = 1500  # equations in a system of long floats
 
 
@@ -130,6 +131,8 @@ def _optimum(
         mu = margins(constraints, everything, state)
         missed = [(float(mu[k] - 1) / norms[k], k) for k in everything if mu[k] < 1 - arithmetic.zero]
         if not missed:
+            if any(abs(mu[k] - 1) > _SLACK for k in state.support) or min(mu, default=fmpq(1)) < 1 - _SLACK:
+                raise ZeroDivisionError  # long floats too short for this problem
             return state
         outcome = _step(constraints, state, min(missed)[1], arithmetic)
         if isinstance(outcome, Farkas):

@@ -19,7 +19,7 @@ from flint import arb, ctx, fmpq
 from numerics import max_margin
 from numerics.datasets import load
 from numerics.errors import CertificationError, InfeasibleError, InputError
-from numerics.maxmargin import certificate, checker, exact, infeasible, max_margins
+from numerics.maxmargin import active_set, certificate, checker, exact, fast, infeasible, max_margins
 from numerics.maxmargin.certificate import certify
 from numerics.maxmargin.rounding import Rounded, is_rounding, rounded
 from numerics.problem import Problem
@@ -462,6 +462,72 @@ def test_spanning_sets_prove_what_rationals_prove(seed: int) -> None:
     assert infeasible.spanned(p, exactly.support[1:]) is None  # one fewer spans no more
     feasible = load("gaussian", seed)
     assert infeasible.spanned(feasible, list(range(feasible.n_constraints))) is None
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_problems_too_large_for_rationals_are_still_proved_infeasible(seed: int, monkeypatch) -> None:
+    p = draw(seed, n=150, T=5, d=9)
+    monkeypatch.setattr(exact, "SIZE_LIMIT", 20)
+    with pytest.raises(InfeasibleError) as caught:
+        max_margin(p)
+    proved = caught.value.certificate
+    assert (proved.kind, len(proved.support)) == ("spanned", 82)
+    assert checker.check(p, reread(proved.to_json())) == "spanned"
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(5))
+def test_hundreds_of_clashing_constraints(seed: int) -> None:
+    p = draw(seed, n=500, T=5, d=22)
+    with pytest.raises(InfeasibleError) as caught:
+        max_margin(p)
+    assert checker.check(p, reread(caught.value.certificate.to_json())) == "spanned"
+
+
+def _stall(solve):
+    """A float method that loses its way halfway to the solution."""
+
+    def stalled(units, progress=None):
+        full = solve(units, progress)
+        half = full.support[::2]
+        raise active_set.StalledError("for the test", half, np.ones(half.size))
+
+    return stalled
+
+
+@pytest.mark.parametrize("spec", ["digits:3v5,n=4", "gaussian:n=3,T=3,d=60"])
+def test_long_floats_take_over_where_floats_stall(spec: str, monkeypatch) -> None:
+    p = load(spec)
+    right = max_margin(p)
+    monkeypatch.setattr(fast, "solve_units", _stall(fast.solve_units))
+    recovered = max_margin(p)
+    assert recovered.solver == "long-floats"
+    np.testing.assert_allclose(recovered.dual, right.dual, rtol=1e-10)
+    assert recovered.residual < 1e-13
+    monkeypatch.setattr(exact, "LONG", exact.Arithmetic(bits=16))  # too short: rationals settle it
+    recovered = max_margin(p)
+    np.testing.assert_allclose(recovered.dual, right.dual, rtol=1e-10)
+
+
+@pytest.mark.parametrize("exponent", [20, 60, 100])
+def test_precision_is_raised_as_far_as_needed(exponent: int, monkeypatch) -> None:
+    tiny = 2.0**-exponent
+    queries = np.random.default_rng(exponent).standard_normal((6, 8))
+    queries[1] = -queries[0]
+    queries[:, 7] = 0.0
+    queries[1, 7] = tiny  # ||M|| is about 2^exponent
+    tokens = np.zeros((6, 2, 8))
+    tokens[:, 0, :2] = 1.0, 0.3
+    p = Problem(tokens, queries, np.ones(6), np.eye(8)[0])
+    solution = max_margin(p)
+    assert exponent - 1 < np.log2(solution.norm) < exponent + 3
+    monkeypatch.setattr(exact, "SIZE_LIMIT", 0)
+    proved = solution.certify()  # K has condition number 4^exponent
+    assert checker.check(p, reread(proved.to_json())) == "optimal"
+    monkeypatch.setattr(certificate, "PRECISION_LIMIT", 129)
+    if exponent == 100:
+        with pytest.raises(CertificationError, match="not certified at 129 bits"):
+            solution.certify()
 
 
 @pytest.mark.parametrize("seed", range(3))
