@@ -53,7 +53,7 @@ class CompiledGram:
         self._blocks = [slice(first, min(first + _LOCKSTEP, runs)) for first in blocks]
         self._threads = min(len(self._blocks), _cores())
 
-    def _padded(self, rows: Sequence[np.ndarray] | np.ndarray, fill: float) -> np.ndarray:
+    def _padded(self, rows: Sequence[np.ndarray] | np.ndarray, fill: float | int) -> np.ndarray:
         """Rows of N entries as one array of padded rows."""
         out = np.full((len(rows), self._width), fill, dtype=rows[0].dtype)
         out[:, : self._N] = rows
