@@ -58,10 +58,10 @@ class Instance:
         return self.loss(self.attention(W)) - self.loss(np.ones(self.problem.n))
 
 
-def instance(seed: int) -> Instance:
-    """Random sizes, scales and scores; the optimal token of each sequence is its last."""
+def instance(seed: int, sizes: tuple[int, int] | None = None) -> Instance:
+    """Random sizes (n, T), scales and scores; the optimal token of each sequence is its last."""
     rng = np.random.default_rng(seed)
-    n, T = int(rng.integers(1, 5)), int(rng.integers(2, 6))
+    n, T = sizes or (int(rng.integers(1, 5)), int(rng.integers(2, 6)))
     d = n * T + int(rng.integers(2, 10))
     tokens = rng.standard_normal((n, T, d))
     g, G = rng.normal(0, 2, n), rng.exponential(2, n) + 0.01

@@ -308,7 +308,7 @@ def prove_settles() -> Proved:
     )
     start = follows(0 < path_length(t1 + 1), assume(FIRST_STEP), specialize(path_covers_first(), t1))
     falls = discharge(falls, start, specialize(path_grows(), t))
-    claim = chain(bounded, falls, assume(SETTLED))
+    claim = follows(sparsification.settled(layer(t1 + 1 + t)), bounded, falls, assume(SETTLED))
     return without_mass(from_definitions(generalize(claim, t, nt.NATURALS)))
 
 
