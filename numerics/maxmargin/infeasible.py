@@ -146,7 +146,10 @@ def infeasible_error(problem: Problem, certificate: InfeasibilityCertificate) ->
     beta = certificate.beta(problem.n_constraints)
     clash = describe(problem, beta)
     if certificate.norm_at_least is not None:
-        clash += f"; proved for every W of norm below {float(certificate.norm_at_least):.6g}"
+        bound = float(certificate.norm_at_least)
+        clash = (
+            clash.replace("cancel", "cancel in floats") + f"; proved for every W of norm below {bound:.6g}"
+        )
     return InfeasibleError(clash, beta, certificate)
 
 

@@ -545,7 +545,7 @@ def test_bounds_hold_for_the_true_solution(seed: int) -> None:
 def test_what_is_too_large_for_rationals_gets_a_bound(monkeypatch) -> None:
     p = draw(0, n=30, T=4, d=3)
     monkeypatch.setattr(exact, "SIZE_LIMIT", 4)
-    with pytest.raises(InfeasibleError, match=r"cancel with weights") as caught:
+    with pytest.raises(InfeasibleError, match="cancel with weights") as caught:
         max_margin(p)
     assert caught.value.certificate.kind == "spanned"
     monkeypatch.setattr(infeasible, "spanned", lambda *_: None)
