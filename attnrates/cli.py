@@ -191,8 +191,8 @@ def reproduce(
 def _one_thread() -> None:
     """Keep the standard runs, which are small, on one thread: more only wait for one another.
 
-    On a machine that is busy otherwise they take twenty times as long with two threads. A setting of the user's
-    own is respected; what is loaded already keeps its threads.
+    On a machine that is busy otherwise they take twenty times as long with two threads. A setting of the
+    user's own is respected; what is loaded already keeps its threads.
     """
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
