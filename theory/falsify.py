@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -146,9 +146,9 @@ class Draw:
             group = "coefficient" if name in ("c", "p", "a") else group
             positive = name in self.positive or self.choice(f"sign {name}", [0, 1, 1]) == 1
             return exact(self.number(group, name, *at, positive=positive))
-        if name == "W" and (not at or at[0] == 0):
-            way = self.choice(f"{name} {at}", ["zero", "along", "along", "near", "near", "any"] if at else
-                              ["along", "near", "near", "near", "any"])  # fmt: skip
+        if name == "W":
+            ways = ["zero", "along"] if at == (0,) else []
+            way = self.choice(f"{name} {at}", [*ways, "along", "near", "near", "any"])
             size = self.number("weights", "size", name, *at)
             if way == "zero":
                 return (exact(0),) * problem.dimension
@@ -186,7 +186,7 @@ class Draw:
             problem,
             hypotheses=hypotheses,
             free=lambda kind, name, at: self.free_value(problem, kind, name, at),
-            layer=self.choice("layer", [1, 1, 1, 0]) == 1,
+            layer=self.choice("layer", [1, 1, 0]) == 1,
             indices=indices,
             horizon=HORIZON,
         )
@@ -292,7 +292,10 @@ def worst_side(found: Model, claim: Formula) -> tuple[float, Side | None, Side |
 
 @dataclass
 class Search:
-    """The search for one statement; ``pool`` keeps candidates that meet every hypothesis."""
+    """The search for one statement; ``pool`` keeps candidates that meet every hypothesis.
+
+    ``watch`` is called with each model that meets them.
+    """
 
     hypotheses: tuple[Formula, ...]
     claim: Formula
@@ -303,6 +306,7 @@ class Search:
     best: Witness | None = None
     counterexample: Witness | None = None
     pool: list[Draw] = field(default_factory=list)
+    watch: Callable[[Model], None] | None = None
 
     def __post_init__(self) -> None:
         """Collect the free indices and the wanted signs."""
@@ -328,6 +332,8 @@ class Search:
         if missing:
             return -2 - missing
         self.met += 1
+        if self.watch is not None:
+            self.watch(found)
         try:
             ratio, at, broken = worst_side(found, self.claim)
         except UndecidedError:
@@ -354,8 +360,8 @@ class Search:
             if score >= value:
                 here, value = there, score
 
-    def run(self, tries: int) -> None:
-        """Several climbs from random starts; the second half from the best of what is known."""
+    def run(self, tries: int, climb: int = 24) -> None:
+        """Several climbs of that length, from random starts and from the best of what is known."""
         rng = random.Random(f"{self.key}/{self.seed}")
         number = 0
         with precision():
@@ -366,7 +372,7 @@ class Search:
                     start = self.best.draw
                 elif self.pool and number % 3 == 1:
                     start = rng.choice(self.pool)
-                self.climb(start, min(24, tries - self.tried), rng)
+                self.climb(start, min(climb, tries - self.tried), rng)
 
 
 def falsify(page: Theorem, *, seed: int = 0, tries: int = 200) -> Falsification:
