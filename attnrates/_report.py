@@ -18,13 +18,14 @@ def report(*, out: Path, source: Path | None, quick: bool) -> int:
     runs.writable(out.parent)
     if out.is_dir():
         raise InputError(f"{out}: is a folder; --out names the HTML file")
+    err = console(stderr=True)
     with tempfile.TemporaryDirectory(prefix="attnrates-") as temporary:
         if source is None:
-            source, err = Path(temporary), console(stderr=True)
+            source = Path(temporary)
             reproduce.train(source / "runs", quick=quick, console=err)
             reproduce.draw(source, quick=quick, console=err)
         rows = check_folder(source)
-        proofs = prove()
+        proofs = prove(err)
         out.parent.mkdir(parents=True, exist_ok=True)
         write(out, proofs, rows, sorted(source.rglob("*.png")))
     print(out)

@@ -8,7 +8,7 @@ from paper_figs.proofs import print_table, prove
 
 def verify(*, json: bool, search: bool) -> int:
     """Prove everything and print the outcome; return 0 when every proof stands, else 1."""
-    proofs = prove(search=search)
+    proofs = prove(console(stderr=True), search=search)
     if json:
         print_json(proofs)
     else:

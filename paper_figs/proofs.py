@@ -21,9 +21,13 @@ STYLE = {
 }
 
 
-def prove(*, search: bool = False) -> dict[str, Any]:
-    """Put every theorem through the kernel: the report of `theory.verify` as plain JSON values."""
-    report = theory.verify(search=search)
+def prove(console: Console, *, search: bool = False) -> dict[str, Any]:
+    """Put every theorem through the kernel: the report of `theory.verify` as plain JSON values.
+
+    On a terminal the console shows which theorem is being proved.
+    """
+    with console.status(Text("proving")) as status:
+        report = theory.verify(search=search, progress=lambda key: status.update(Text(f"proving {key}")))
     return {"ok": bool(report.ok), **report.to_dict()}
 
 

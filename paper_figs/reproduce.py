@@ -30,7 +30,7 @@ def reproduce(out: Path, *, quick: bool, console: Console) -> bool:
     out.mkdir(parents=True, exist_ok=True)
 
     _stage(console, 1, "prove")
-    proved = proofs.prove()
+    proved = proofs.prove(console)
     proofs.print_table(proved, console)
     with atomic_write(out / "proofs.json") as stream:
         stream.write(json.dumps(proved, indent=2).encode())
