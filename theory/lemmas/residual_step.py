@@ -4,7 +4,7 @@ W = v M^ + r with r orthogonal to M. Under full support (<A_k, M> = 1 for every 
 the negative gradient D = sum c_k A_k moves the residual by h b, where b = D/C - g*^2 M, C = sum c_k. Let r*
 balance fixed weights w_k > 0: with q_k = w_k exp(-<A_k, r*>) and Phi = sum q_k,
 
-    sum q_k A_k = Phi g*^2 M        (r* is stationary for sum w_k exp(-<A_k, r>) among the r orthogonal to M),
+    sum q_k A_k - Phi g*^2 M = 0     (r* is stationary for sum w_k exp(-<A_k, r>) over the r orthogonal to M),
 
 and let log(c_k/(w_k exp(-mu_k))) lie in an interval of length o. With J the symmetric divergence of c_k/C and
 q_k/Phi, if ||b||^2 <= L_b J, then for every l > 0 and h >= 0
@@ -16,6 +16,8 @@ Always L_b = R_B^2 will do, where ||A_k - g*^2 M|| <= R_B.
 
 from __future__ import annotations
 
+from functools import cache
+
 from theory import notation as nt
 from theory.lemmas import coefficients as co
 from theory.lemmas import symmetric_divergence as sd
@@ -25,14 +27,18 @@ from theory.notation import STATIC as L
 from theory.notation import A, M, i, margin, others, over, tau
 from theory.page import Theorem, without
 from theory.proof import kernel
-from theory.proof.kernel import Proved, assume, congruence, discharge
+from theory.proof.kernel import Proved, assume, discharge
 from theory.proof.tactics import (
     equation,
     follows,
     log_product,
     log_quotient,
+    norm_nonnegative,
+    norm_squared,
     product_nonnegative,
+    square_root_order,
     weak,
+    zero,
 )
 from theory.proof.terms import (
     Formula,
@@ -46,7 +52,6 @@ from theory.proof.terms import (
     norm,
     symbol,
     vector,
-    veq,
     vtotal,
 )
 
@@ -98,9 +103,8 @@ def shift(now: nt.Layer) -> Term:
 
 Phi = over(q(i, tau))
 FULL_SUPPORT = nt.each(eq(inner(A(i, tau), M), 1))
-STATIONARY = veq(
-    vtotal(i, nt.SEQUENCES, vtotal(tau, others(i), q(i, tau) * A(i, tau))), (Phi * margin**2) * M
-)
+IMBALANCE = vtotal(i, nt.SEQUENCES, vtotal(tau, others(i), q(i, tau) * A(i, tau))) - (Phi * margin**2) * M
+STATIONARY = eq(inner(IMBALANCE, IMBALANCE), 0)
 RADIUS = nt.each(norm(A(i, tau) - margin**2 * M) <= R_B)
 LIMIT_WEIGHTS_POSITIVE = nt.each(0 < w(i, tau))
 COEFFICIENTS_POSITIVE = nt.each(0 < L.c(i, tau))
@@ -129,11 +133,13 @@ c_k, q_k = L.c(i, tau), q(i, tau)
 # --- signs -------------------------------------------------------------------------------------------------
 
 
+@cache
 def separable() -> Proved:
     """(F) contains (S)."""
     return co.for_each_constraint(follows(1 <= inner(A(i, tau), M), at_constraint(FULL_SUPPORT)))
 
 
+@cache
 def solution_nonzero() -> Proved:
     """0 < ||M||."""
     return discharge(co.SOLUTION_NONZERO.proved(), separable())
@@ -152,11 +158,13 @@ def sum_positive(term: Proved) -> Proved:
     return follows(0 < whole.conclusion[2], one, whole)
 
 
+@cache
 def mass_positive() -> Proved:
     """0 < C."""
     return follows(0 < L.C, sum_positive(at_constraint(COEFFICIENTS_POSITIVE)), assume(L.mass_is()))
 
 
+@cache
 def phi_positive() -> Proved:
     """0 < Phi."""
     return sum_positive(limit_positive())
@@ -165,10 +173,21 @@ def phi_positive() -> Proved:
 # --- the two sums ------------------------------------------------------------------------------------------
 
 
+def vanishing(zero_square: Proved, z: Vector) -> Proved:
+    """From <v, v> = 0, <v, z> = 0: Cauchy-Schwarz on both sides."""
+    v: Vector = zero_square.conclusion[1][1]
+    squares = follows(norm(v) ** 2 <= zero() ** 2, norm_squared(v), zero_square)
+    nothing = kernel.antisymmetry(square_root_order(squares, equation(zero() <= 0)), norm_nonnegative(v))
+    high = follows(inner(v, z) <= 0, kernel.cauchy_schwarz(v, z), (norm(z), nothing))
+    low = follows(0 <= inner(v, z), kernel.cauchy_schwarz(v, -1 * z), (norm(z), nothing))
+    return kernel.antisymmetry(high, low)
+
+
 def balanced(z: Vector) -> Proved:
     """sum q_k <A_k, z> = Phi g*^2 <M, z>."""
-    hole = vector("x")
-    return congruence(assume(STATIONARY), inner(hole, z), hole)
+    weights = vtotal(i, nt.SEQUENCES, vtotal(tau, others(i), q(i, tau) * A(i, tau)))
+    target = eq(inner(weights, z), Phi * margin**2 * inner(M, z))
+    return follows(target, vanishing(assume(STATIONARY), z))
 
 
 def logarithms() -> Proved:

@@ -13,11 +13,13 @@ entry time enters: what differs between losses is w_k and o_t.
 
 from __future__ import annotations
 
+from functools import cache
+
 from theory import notation as nt
 from theory.lemmas import residual_step as rs
 from theory.lemmas import separator_correlation as lemma1
 from theory.lemmas import symmetric_divergence as sd
-from theory.lemmas.residual_step import L_b, apart, r_star, residual, shift
+from theory.lemmas.residual_step import L_b, apart, disorder, r_star, residual, shift
 from theory.lemmas.symmetric_divergence import R_B
 from theory.notation import STATIC, M, e, layer, margin, s, t
 from theory.page import Theorem
@@ -32,10 +34,25 @@ from theory.proof.tactics import (
     telescoped,
     weak,
 )
-from theory.proof.terms import Index, Term, Vector, below, eq, index, inner, norm, sqrt, symbol, total, vector
+from theory.proof.terms import (
+    Fraction,
+    Index,
+    Term,
+    Vector,
+    below,
+    eq,
+    index,
+    inner,
+    norm,
+    sqrt,
+    symbol,
+    total,
+    vector,
+)
 
 REFERENCE = "our Theorem B; beyond the paper's finite-time rate"
 e_max, t0 = symbol("e_max"), index("t0")
+half = Fraction(1, 2)
 
 
 def slack(smoothness: Term) -> Term:
@@ -111,27 +128,32 @@ def with_shifts(claim: Proved) -> Proved:
     return discharge(claim, *(specialize(assume(HYPOTHESES[name]), t) for name in SHIFTS))
 
 
+@cache
 def mass_positive() -> Proved:
     """0 < C_t."""
     return at_step(rs.mass_positive())
 
 
+@cache
 def margin_positive() -> Proved:
     """0 < g*."""
     return kernel.inverse_positive(rs.solution_nonzero())
 
 
+@cache
 def gradient_lower() -> Proved:
     """g* C_t <= ||D_t||."""
     positive = rs.co.for_each_constraint(weak(rs.at_constraint(rs.COEFFICIENTS_POSITIVE)))
     return at_step(discharge(lemma1.LOWER.proved(), positive, rs.separable(), rs.solution_nonzero()))
 
 
+@cache
 def gradient_positive() -> Proved:
     """0 < ||D_t||."""
     return follows(0 < norm(layer(t).descent), gradient_lower(), (margin_positive(), mass_positive()))
 
 
+@cache
 def pace_nonnegative() -> Proved:
     """0 <= h_t."""
     step = specialize(assume(STEPS_NONNEGATIVE), t)
@@ -139,6 +161,7 @@ def pace_nonnegative() -> Proved:
     return follows(0 <= pace(t), (step, weight))
 
 
+@cache
 def pace_upper() -> Proved:
     """h_t <= e_t/g*."""
     step, size, solution = (
@@ -150,6 +173,7 @@ def pace_upper() -> Proved:
     return follows(pace(t) <= e(t) / margin, (weight, gradient_lower()), nonzero=[size, solution])
 
 
+@cache
 def moved_by_step() -> Proved:
     """||r_(t+1) - r*||^2 = ||r_t + h_t b_t - r*||^2, as <D_t, M> = C_t under (F)."""
     now, hole, along = layer(t), vector("x"), correlation()
@@ -168,6 +192,7 @@ def moved_by_step() -> Proved:
     )  # fmt: skip
 
 
+@cache
 def correlation() -> Proved:
     """<D_t, M> = C_t: the sum of c_k <A_k, M> where each <A_k, M> = 1."""
     i, tau = rs.i, rs.tau
@@ -180,6 +205,7 @@ def correlation() -> Proved:
     return at_step(follows(eq(inner(STATIC.descent, M), STATIC.C), lemma1.along(M), summed, mass))
 
 
+@cache
 def component_grows() -> Proved:
     """<W_(t+1), M> = <W_t, M> + h_t."""
     hole, pull = vector("x"), e(t) / norm(layer(t).descent)
@@ -188,6 +214,7 @@ def component_grows() -> Proved:
     return follows(grown, update, (pull, correlation()))
 
 
+@cache
 def disorder_nonnegative() -> Proved:
     """0 <= J_t."""
     return at_step(rs.of_distributions(sd.NONNEGATIVE.proved()))
@@ -201,6 +228,7 @@ def step(ell: Term, positive: Proved) -> Proved:
     return follows(distance(t + 1) <= end, claim, moved_by_step())
 
 
+@cache
 def pace_bounded() -> Proved:
     """h_t <= e_max/g*."""
     solution = rs.solution_nonzero()
@@ -210,6 +238,7 @@ def pace_bounded() -> Proved:
     )  # fmt: skip
 
 
+@cache
 def short() -> Proved:
     """h_t L_b <= e_max L_b/g*, so that the lemma's factor 2 - h L_b is at least its slack."""
     weight = assume(SMOOTHNESS_NONNEGATIVE)
@@ -225,6 +254,19 @@ def one_step() -> Proved:
     return follows(
         distance(t + 1) - distance(t) <= pace(t) * o(t) ** 2 / (4 * slack(L_b)),
         step(slack(L_b), positive), (weight, disorder_nonnegative()), nonzero=[positive],
+    )  # fmt: skip
+
+
+def descent() -> Proved:
+    """d_(t+1)^2 - d_t^2 <= -k/2 h_t J_t + h_t o_t^2/(2 k), with k = 2 - e_max L_b/g*."""
+    some = slack(L_b)
+    positive = assume(0 < some)
+    halved = step(half * some, follows(0 < half * some, positive))
+    weight = product_nonnegative(pace_nonnegative(), short())
+    return follows(
+        distance(t + 1) - distance(t)
+        <= -half * some * pace(t) * disorder(layer(t)) + pace(t) * o(t) ** 2 / (2 * some),
+        halved, (weight, disorder_nonnegative()), nonzero=[positive],
     )  # fmt: skip
 
 

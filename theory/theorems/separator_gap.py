@@ -29,7 +29,7 @@ from theory.proof.tactics import (
 from theory.proof.terms import Fraction, Index, Term, below, eq, exp, inner, norm
 from theory.theorems import residual as base
 from theory.theorems import sharp_residual as sharp
-from theory.theorems.residual import distance, kap, o, pace, t0
+from theory.theorems.residual import distance, kap, pace, t0
 from theory.theorems.sharp_residual import Gam, spread
 
 REFERENCE = "our Theorem C, the component along the max-margin solution"
@@ -78,16 +78,7 @@ def loss() -> Proved:
 
 def falls_by_disorder() -> Proved:
     """(kap/2) h_t J_t <= (d_t^2 + 2 Gam exp(-2 g* v_t)) - the same at t + 1, if ||r_t|| <= r_max."""
-    some = base.slack(base.L_b)
-    positive = assume(0 < some)
-    halved = base.step(half * some, follows(0 < half * some, positive))
-    weight = product_nonnegative(base.pace_nonnegative(), base.short())
-    descent = follows(
-        distance(t + 1) - distance(t)
-        <= -half * some * pace(t) * disorder(layer(t)) + pace(t) * o(t) ** 2 / (2 * some),
-        halved, (weight, base.disorder_nonnegative()), nonzero=[positive],
-    )  # fmt: skip
-    descent = kernel.instantiate(base.anywhere(descent), reals={"o": (("t",), spread(t))})
+    descent = kernel.instantiate(base.anywhere(base.descent()), reals={"o": (("t",), spread(t))})
     short = assume(base.STEPS_SHORT)
     pays = product_nonnegative(weak(kernel.inverse_positive(short)), base.pace_nonnegative())
     return follows(

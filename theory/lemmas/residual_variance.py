@@ -1,0 +1,85 @@
+"""The disorder is at least a variance of the residual's distance from balance.
+
+Under full support, with X = r - r*, q the weights balanced at r* (summing to Phi), the shifts in an interval
+of length o and ||A_k - g*^2 M|| <= R_B:
+
+    J >= exp(-(o + 2 R_B ||X||)) ( sum q_k/Phi <A_k - g*^2 M, X>^2 / 2 - o^2/4 ).
+"""
+
+from __future__ import annotations
+
+from theory.lemmas import coefficients as co
+from theory.lemmas import disorder as di
+from theory.lemmas import residual_step as rs
+from theory.lemmas.residual_step import Phi, X, height, q, q_k, shift
+from theory.lemmas.separator_correlation import at_constraint
+from theory.lemmas.symmetric_divergence import R_B, o
+from theory.notation import STATIC as L
+from theory.notation import A, M, i, margin, over, tau
+from theory.page import Theorem
+from theory.proof import kernel
+from theory.proof.kernel import Proved, discharge
+from theory.proof.tactics import follows, norm_nonnegative
+from theory.proof.terms import Fraction, Term, Vector, eq, exp, inner, log, norm
+
+REFERENCE = "our Theorem C, the contraction"
+across = A(i, tau) - margin**2 * M
+
+
+def variance(x: Vector) -> Term:
+    """The variance of the <A_k, x> under the balanced weights."""
+    return over(q(i, tau) / Phi * inner(across, x) ** 2)
+
+
+CLAIM = exp(-(o + 2 * (R_B * norm(X)))) * (Fraction(1, 2) * variance(X) - o**2 / 4) <= rs.disorder(L)
+
+
+def reach(x: Vector) -> tuple[Proved, Proved]:
+    """-R_B ||x|| <= <A_k - g*^2 M, x> <= R_B ||x||."""
+    size = norm_nonnegative(x), at_constraint(rs.RADIUS)
+    up, down = kernel.cauchy_schwarz(across, x), kernel.cauchy_schwarz(-1 * across, x)
+    low = follows(-(R_B * norm(x)) <= inner(across, x), down, size)
+    return low, follows(inner(across, x) <= R_B * norm(x), up, size)
+
+
+def close(claim: Proved) -> Proved:
+    """A claim of ``disorder`` for c_k/C and q_k/Phi, with y_k = <A_k - g*^2 M, r - r*>."""
+    at = ("i", "tau")
+    offset = log(Phi) - log(L.C) - height(L.W) - margin**2 * inner(M, X)
+    y = inner(across, X)
+    claim = kernel.instantiate(
+        claim,
+        reals={
+            "pi": (at, L.c(i, tau) / L.C), "q": (at, q_k / Phi), "x": (at, shift(L)), "y": (at, y),
+            "m": offset, "Y": R_B * norm(X),
+        },
+        vectors={"B": (at, across)},
+    )  # fmt: skip
+    logs = log(L.c(i, tau) / L.C) - log(q_k / Phi)
+    phi = rs.phi_positive()
+    centred = follows(eq(over(q_k / Phi * y), 0), (1 / Phi, rs.balanced(X)), nonzero=[phi])
+    low, high = reach(X)
+    facts = [
+        follows(eq(logs, shift(L) - y + offset), rs.logarithms()),
+        low,
+        high,
+    ]
+    return discharge(claim, *rs.distributions(), *map(co.for_each_constraint, facts), centred)
+
+
+def prove_variance() -> Proved:
+    """The divergence of the coefficients from their limits is at least a variance."""
+    return close(di.VARIANCE_BELOW.proved())
+
+
+VARIANCE = Theorem(
+    key="residual-variance",
+    title="The disorder is at least a variance of the distance from balance",
+    kind="lemma",
+    reference=REFERENCE,
+    statement=r"For every $W$: {claim}.",
+    hypotheses={name: f for name, f in rs.HYPOTHESES.items() if name not in ("h >= 0", "l > 0", "gradient")},
+    claim=CLAIM,
+    prove=prove_variance,
+)
+PAGES = (VARIANCE,)
