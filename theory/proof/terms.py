@@ -19,6 +19,7 @@ import itertools
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import lru_cache
+from operator import is_
 from types import MappingProxyType, ModuleType
 from typing import Any, NoReturn, TypeVar
 
@@ -203,8 +204,12 @@ def _fits(node: Node) -> bool:
     n = len(kinds) + 1
     if type(node) is not cls or len(node) < n or (more is None and len(node) > n):
         return False
-    if any(type(c) is not k for c, k in zip(node[1:], kinds + (more,) * (len(node) - n), strict=True)):
-        return False
+    for c, kind in zip(node[1:n], kinds, strict=True):
+        if type(c) is not kind:
+            return False
+    for c in node[n:]:
+        if type(c) is not more:
+            return False
     if node[0] == "pow":
         return node[2] >= 0
     if node[0] == "ix":
@@ -365,7 +370,7 @@ def diff(x: Term, body: Term, point: TermLike) -> Term:
     if x[0] != "sym" or len(x) != 2:
         raise ValueError(f"cannot differentiate by {x}: it is not a plain real symbol")
     bound = f"#{_height(body) + 1}"
-    return Term(("diff", bound, substitute(body, reals={x[1]: ((), Term(("sym", bound)))}), real(point)))
+    return Term(("diff", bound, _rename(body, "sym", x[1], bound), real(point)))
 
 
 def _var(i: Index) -> str:
@@ -379,7 +384,25 @@ def _bind(cls: type[N], head: str, name: str, dom: Domain, body: Node) -> N:
     # A bound variable is named by the height of its binder, which renaming does not change: terms equal up to
     # bound names are equal as tuples, and an inner binder's name is never an outer one's.
     bound = f"#{_height(body) + 1}"
-    return cls((head, bound, dom, substitute(body, indices={name: Index(("ix", (bound,), 0))})))
+    return cls((head, bound, dom, _rename(body, "ix", name, bound)))
+
+
+def _rename(node: N, kind: str, old: str, new: str) -> N:
+    # Only for a free name, and to one that no binder in the node bears: no capture, and heights stay.
+    if node[0] == "ix":
+        names = tuple(sorted(new if kind == "ix" and v == old else v for v in node[1]))
+        return node if names == node[1] else Index(("ix", names, node[2]))
+    if node[0] == kind == "sym" and node[1] == old:
+        if len(node) > 2:
+            raise ValueError(f"{old} is used with indices and without")
+        return Term(("sym", new))
+    return _with_children(node, [_rename(c, kind, old, new) if isinstance(c, Node) else c for c in node[1:]])
+
+
+def _with_children(node: N, children: list[Any]) -> N:
+    if all(map(is_, children, node[1:])):
+        return node
+    return type(node)((node[0], *children))
 
 
 @lru_cache(maxsize=200_000)
@@ -397,7 +420,7 @@ def fresh() -> str:
 
 def open_binder(node: Node, name: str) -> Any:
     """The body of a ``sum``, ``vsum`` or ``forall`` with its bound variable called ``name``."""
-    return substitute(node[3], indices={node[1]: Index(("ix", (name,), 0))})
+    return _rename(node[3], "ix", node[1], name)
 
 
 Family = tuple[tuple[str, ...], Node]  # parameters (index variables) and the body they occur in
@@ -417,28 +440,27 @@ def substitute(
         if not isinstance(x, Node):
             return x
         head = x[0]
-        if replaced.isdisjoint(free(x)):
-            return x
         if head == "ix":
+            if indices.keys().isdisjoint(x[1]):
+                return x
             parts = [indices.get(v) or Index(("ix", (v,), 0)) for v in x[1]]
             return sum(parts, start=Index(("ix", (), x[2])))
-        if head in ("sym", "vsym"):
-            family = (reals if head == "sym" else vectors).get(x[1])
-            args = [go(c) for c in x[2:]]
-            if family is None:
-                return type(x)((head, x[1], *args))
-            parameters, body = family
-            if len(parameters) != len(args):
-                raise ValueError(f"{x[1]} takes {len(args)} indices, its replacement {len(parameters)}")
-            return substitute(body, indices=dict(zip(parameters, args, strict=True))) if args else body
+        if head in BINDERS and replaced.isdisjoint(free(x)):
+            return x
         if head in ("sum", "vsum", "forall"):
             name = fresh()
             return _bind(type(x), head, name, go(x[2]), go(open_binder(x, name)))
         if head == "diff":
             name = fresh()
-            opened = substitute(x[2], reals={x[1]: ((), Term(("sym", name)))})
-            return diff(Term(("sym", name)), go(opened), go(x[3]))
-        return type(x)((head, *(go(c) for c in x[1:])))
+            return diff(Term(("sym", name)), go(_rename(x[2], "sym", x[1], name)), go(x[3]))
+        args = [go(c) for c in x[1:]]
+        families = {"sym": reals, "vsym": vectors}.get(head, {})
+        if not families or x[1] not in families:
+            return _with_children(x, args)
+        parameters, body = families[x[1]]
+        if len(parameters) != len(args) - 1:
+            raise ValueError(f"{x[1]} takes {len(args) - 1} indices, its replacement {len(parameters)}")
+        return substitute(body, indices=dict(zip(parameters, args[1:], strict=True)))
 
     kinds = {"sym": reals, "vsym": vectors, "ix": indices}
     replaced = {(kind, name) for kind, names in kinds.items() for name in names}
