@@ -126,7 +126,7 @@ def residual_bounds() -> tuple[Proved, Proved]:
 
 
 def sandwiched() -> tuple[Proved, Proved]:
-    """2 a^2 g <= X and S - X^2/a^2 <= 2 b^2 g, if 0 < a <= V <= b, S <= x <= X, x (1 - x/V^2) <= 2 V^2 g <= x."""
+    """2 a^2 g <= X, S - X^2/a^2 <= 2 b^2 g if 0 < a <= V <= b, S <= x <= X, x (1 - x/V^2) <= 2 V^2 g <= x."""
     a, b, V, x, X, S, g = map(symbol, "abVxXSg")
     facts = [
         0 < a,
