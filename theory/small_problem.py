@@ -198,6 +198,8 @@ def model(
             return range(len(problem.tokens))
         if name == "J" and len(at) == 1:
             return [t for i, t in problem.constraints if i == at[0]]
+        if not at:  # a set of constraints without sequences, as in logistic regression
+            return range(len(problem.constraints))
         raise KeyError(f"no finite set called {name} on a small problem")
 
     def real(name: str, at: tuple[int, ...]) -> Any:
@@ -213,6 +215,13 @@ def model(
             return exact(problem.scores[at[0]][at[1]])
         if name == "alpha" and problem.dual is not None and at in problem.constraints:
             return problem.dual[at[0], at[1]]
+        if (
+            name == "alpha"
+            and problem.dual is not None
+            and len(at) == 1
+            and at[0] in range(len(problem.constraints))
+        ):
+            return problem.dual[problem.constraints[at[0]]]
         if name == "n" and not at:
             return fmpq(len(problem.tokens))
         if name == "N" and not at:
@@ -224,6 +233,8 @@ def model(
     def vector(name: str, at: tuple[int, ...]) -> tuple[Any, ...]:
         if name == "A" and at in problem.constraints:
             return problem.matrices[at[0], at[1]]
+        if name == "A" and len(at) == 1 and 0 <= at[0] < len(problem.constraints):
+            return problem.matrices[problem.constraints[at[0]]]
         if name == "X" and at in problem.constraints:
             return problem.token(at[0], at[1])
         if name == "Xo" and len(at) == 1 and 0 <= at[0] < len(problem.tokens):
