@@ -245,12 +245,67 @@ def capped(run: Run) -> Check:
     return Check("fails", "the rule has no cap e_max on its step length")
 
 
+def longest_step(run: Run) -> float:
+    """A bound e_max on every step length: the rule's own, or for gradient descent eta R n a_max/4.
+
+    The latter is the page gradient-bounded; infinite for Polyak's step without a cap.
+    """
+    rule, problem = run.rule, run.problem
+    if rule.name == "ngd":
+        return float(rule.step)
+    if rule.name == "gd":
+        steepest = problem.score_gaps / (1 + np.exp(_common_scores(problem))) / problem.n
+        return float(rule.step * problem.constraint_norms.max() * problem.n * steepest.max() / 4)
+    return float(rule.law.cap)
+
+
+def _common_scores(problem: Problem) -> np.ndarray:
+    return problem.scores[problem.constraint_sequence, problem.constraint_token]
+
+
+def bounded_steps(run: Run) -> Check:
+    """Every step length is at most some e_max."""
+    longest = longest_step(run)
+    if np.isfinite(longest):
+        return Check("holds", f"e_max = {longest:.4g}", (longest, longest))
+    return Check("fails", "the rule has no cap e_max on its step length")
+
+
+def short_steps(run: Run) -> Check:
+    """e_max < 2 g*/R_B^2, in ball arithmetic, with R_B^2 = R^2 - g*^2 (under full support)."""
+    balls = enclose(run.problem, run.target)
+    longest = longest_step(run)
+    if balls is None or not balls.feasible:
+        return Check("unknown", "no margin")
+    if not np.isfinite(longest):
+        return Check("fails", "the rule has no cap e_max on its step length")
+    limit = 2 * balls.margin / (balls.radius**2 - balls.margin**2)
+    text = f"e_max = {longest:.4g} against 2 g*/R_B^2 {_show(limit)}"
+    if arb(longest) < limit:
+        return Check("holds", text, _bounds(limit))
+    return Check("fails" if arb(longest) >= limit else "unknown", text, _bounds(limit))
+
+
+def balanced(run: Run) -> Check:
+    """The balanced point r* exists and is enclosed."""
+    from theory.predict import predict
+
+    try:
+        found = predict(run.problem, run.rule)
+    except AttnratesError as error:
+        return Check("unknown", str(error))
+    return Check("holds", f"||r*|| in {_show(found.residual)}", _bounds(found.residual))
+
+
 CONDITIONS: Mapping[str, Callable[[Run], Check]] = {
     "gd": _rule("gd", "gradient descent with a constant step"),
     "ngd": _rule("ngd", "normalized gradient descent with a constant step"),
     "polyak": _rule("polyak", "Polyak's step"),
     "zero start": zero_start,
     "cap": capped,
+    "bounded steps": bounded_steps,
+    "short steps": short_steps,
+    "balance": balanced,
 }
 
 

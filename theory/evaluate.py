@@ -15,7 +15,7 @@ from scipy.special import lambertw
 from theory.proof.normal import canonical
 from theory.proof.terms import Term
 
-Values = Mapping[Term, Any]  # canonical subterm -> float or array over the recorded steps
+Values = Mapping[Term, Any]  # canonical subterm -> float, array over the recorded steps, or a call for it
 
 
 def by_canonical(values: Values) -> dict[Term, Any]:
@@ -70,9 +70,10 @@ def log_value(t: Term, values: Values, logs: Values) -> Any:
 
 
 def _look(t: Term, values: Values) -> Any:
-    if t in values:
-        return values[t]
-    return values.get(canonical(t)) if t[0] != "num" else None
+    found = values.get(t)
+    if found is None and t[0] != "num":
+        found = values.get(canonical(t))
+    return found() if callable(found) else found
 
 
 _FUNCTIONS: dict[str, Any] = {

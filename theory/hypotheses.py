@@ -11,15 +11,22 @@ from functools import cache
 
 from theory import notation as nt
 from theory.page import Theorem
-from theory.proof.terms import Formula, eq, free, index, norm, number, real, total
+from theory.proof.terms import Formula, eq, free, index, norm, number, real, substitute, total
 
 Checks = tuple[str, ...]
 
 
 @cache
 def _known() -> dict[Formula, Checks]:
-    from theory.lemmas import coefficients
-    from theory.theorems import alignment_time, gradient_descent, normalized_gd, polyak
+    from theory.lemmas import coefficients, residual_step, shifts
+    from theory.theorems import (
+        alignment_time,
+        gradient_descent,
+        normalized_gd,
+        polyak,
+        residual,
+        sharp_residual,
+    )
 
     L, equal = nt.STATIC, ("O", "E")
     definitions = [
@@ -44,6 +51,8 @@ def _known() -> dict[Formula, Checks]:
         polyak.SLOPE_RATIO,
         polyak.RATIO_POSITIVE,
         0 <= polyak.e_max,
+        residual_step.RADIUS,
+        nt.each_sequence(nt.G(nt.i) <= shifts.G_max),
     ]
     known: dict[Formula, Checks] = dict.fromkeys(definitions, ())
     known |= {
@@ -64,6 +73,11 @@ def _known() -> dict[Formula, Checks]:
         gradient_descent.RULE: ("gd",),
         polyak.RULE: ("polyak",),
         0 < polyak.e_max: ("cap",),
+        residual_step.FULL_SUPPORT: ("F",),
+        sharp_residual.for_equal_scores(residual_step.STATIONARY): ("F", "balance"),
+        residual.STEPS_BOUNDED: ("bounded steps",),
+        residual.STEPS_SHORT: ("short steps",),
+        substitute(residual.STEPS_SHORT, reals={"e_max": ((), nt.eta)}): ("short steps",),
     }
     return known
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from numerics.problem import Problem
 from numerics.run import Run
 from theory import notation as nt
+from theory.assumptions import longest_step
 from theory.evaluate import by_canonical
+from theory.lemmas.residual_step import residual
 from theory.notation import M, e, layer, s, t
-from theory.proof.terms import Index, Term, as_real, below, inner, norm, number, symbol, total
+from theory.proof.terms import Index, Term, as_real, below, inner, norm, number, symbol, total, vector
 
 
 def direction_gap(at: Index) -> Term:
@@ -45,9 +49,21 @@ def constants(run: Run) -> dict[Term, Any]:
     rule = run.rule
     if hasattr(rule, "step"):
         out[nt.eta] = float(rule.step)
-    out[symbol("e_max")] = float(rule.law.cap)
+    out[symbol("e_max")] = longest_step(run)
+    out[symbol("G_max")] = float(problem.score_gaps.max(initial=0.0))
+    # Under full support the constraints lie at distance g* along M; elsewhere no page speaks of R_B.
+    out[symbol("R_B")] = float(np.sqrt(max(out[nt.R] ** 2 - length**-2, 0.0)))
+    out[norm(vector("r_star"))] = lambda: _balance(problem, rule)
     out[symbol("rho")] = float((slope_high[used] / slope_low[used]).max())
     return out
+
+
+@lru_cache(maxsize=256)
+def _balance(problem: Problem, rule: Any) -> float:
+    """||r*||, from above."""
+    from theory.predict import predict
+
+    return float(predict(problem, rule).residual.upper())
 
 
 def observe(
@@ -76,6 +92,7 @@ def observe(
         direction_gap(here): np.where(rows["weight_norm"] > 0, rows["direction_gap"], 1.0),
         1 - now.p(nt.i): np.exp(rows["log_attention_gap"]),  # the largest over i
         nt.loss(now) - nt.least_loss(): np.exp(rows["log_excess_loss"]),
+        norm(residual(now.W)): rows["residual_norm"],
         norm(layer(number(0)).W): first["weight_norm"],
         inner(layer(number(0)).W, M): first["target_component"] * length,
     }
@@ -92,6 +109,7 @@ def observe(
         values |= {
             total(s, below(t), e(base + s) ** 2 / norm(layer(base + s).W)): bends,
             norm(layer(base).W): rows["weight_norm"][0],
+            norm(residual(layer(base).W)): rows["residual_norm"][0],
             inner(layer(base).W, M): rows["target_component"][0] * length,
             nt.path_length(base): rows["path_length"][0],
             nt.separator_path(base): rows["separator_path"][0],
