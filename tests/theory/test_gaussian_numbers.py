@@ -88,7 +88,7 @@ def test_own_and_first_queries_have_one_bound():
     assert gaussian.probability(3, 3, 600, query="own") == gaussian.probability(3, 3, 600, query="first") > 0
 
 
-@pytest.mark.parametrize(("signal", "noise"), [(2.0, 0.1), (2.0, 0.5), (0.5, 0.2)])
+@pytest.mark.parametrize(("signal", "noise"), [(2.0, 0.1), (0.5, 0.2)])
 def test_only_the_ratio_of_signal_to_noise_counts(signal, noise):
     d = 700
     one = gaussian.probability(2, 3, d, signal=signal, noise=noise)
@@ -99,7 +99,6 @@ def test_only_the_ratio_of_signal_to_noise_counts(signal, noise):
 def test_more_sequences_or_tokens_need_larger_dimensions():
     base = gaussian.smallest_dimension(2, 3)
     assert base < gaussian.smallest_dimension(3, 3)
-    assert base < gaussian.smallest_dimension(2, 4)
     assert base < gaussian.smallest_dimension(2, 3, delta=1e-6)
 
 
