@@ -39,8 +39,8 @@ def ball(x):
 class Model:
     """A value for every symbol; ``bind`` overrides some."""
 
-    def __init__(self, seed, sym=None, vsym=None, ix=None):
-        self.seed, self.sym, self.vsym, self.ix = seed, sym or {}, vsym or {}, ix or {}
+    def __init__(self, seed, sym=None, vsym=None, ix=None, horizon=4):
+        self.seed, self.sym, self.vsym, self.ix, self.horizon = seed, sym or {}, vsym or {}, ix or {}, horizon
 
     def draw(self, *key):
         digest = hashlib.sha256(repr((self.seed, *key)).encode()).digest()
@@ -48,7 +48,11 @@ class Model:
 
     def bind(self, sym=None, vsym=None, ix=None):
         return Model(
-            self.seed, {**self.sym, **(sym or {})}, {**self.vsym, **(vsym or {})}, {**self.ix, **(ix or {})}
+            self.seed,
+            {**self.sym, **(sym or {})},
+            {**self.vsym, **(vsym or {})},
+            {**self.ix, **(ix or {})},
+            self.horizon,
         )
 
     def rational(self, *key):
@@ -109,7 +113,8 @@ class Model:
             return sum((m.real(t[3]) for m in self.spread(t)), fmpq(0))
         if head == "inner":
             return sum((x * y for x, y in zip(self.vector(t[1]), self.vector(t[2]), strict=True)), fmpq(0))
-        assert head == "fn", t
+        if head != "fn":
+            raise UnknownError(f"no value for {t}")
         return self.function(t[1], *(self.real(c) for c in t[2:]))
 
     def function(self, name, x, y=None):
@@ -141,9 +146,9 @@ class Model:
         raise UnknownError(f"{x} may be 0")
 
     def holds(self, f):
-        """Whether a formula holds; universal claims over all naturals are tried at 0, ..., 3."""
+        """Whether a formula holds; universal claims over all naturals are tried below the horizon."""
         if f[0] == "forall":
-            dom = range(4) if f[2] == tm.NATURALS else self.domain(f[2])
+            dom = range(self.horizon) if f[2] == tm.NATURALS else self.domain(f[2])
             return all(self.bind(ix={f[1]: k}).holds(f[3]) for k in dom)
         if f[0] == "in":
             return f[2] == tm.NATURALS or self.index(f[1]) in self.domain(f[2])
