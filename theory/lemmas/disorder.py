@@ -6,12 +6,14 @@ J the symmetric divergence of pi and q:
 
 * exp(-L) q_k <= pi_k <= exp(L) q_k;
 * J >= exp(-L) (sum q_k y_k^2/2 - o^2/4);
+* sum q_k y_k^2 <= Z^2 (1/q_min - 1), Z = J + o - log q_min, if every q_k >= q_min (no bound Y is needed);
 * || sum (pi_k - q_k) B_k ||^2 <= (1 + exp(L))/2 lam J, if sum q_k <B_k, z>^2 <= lam ||z||^2 at that sum z.
 """
 
 from __future__ import annotations
 
 from theory import notation as nt
+from theory.lemmas import coefficients as co
 from theory.lemmas import symmetric_divergence as sd
 from theory.lemmas.separator_correlation import at_constraint, sum_constraints
 from theory.lemmas.symmetric_divergence import DIFFERENCE, B, J, lo, o, p_k, pi, q, q_k, x
@@ -25,6 +27,7 @@ from theory.proof.tactics import (
     follows,
     log_monotone,
     log_secant,
+    log_tangent,
     one_positive,
     product_nonnegative,
     weak,
@@ -207,6 +210,72 @@ def prove_tilt() -> Proved:
     )  # fmt: skip
 
 
+# --- far from balance --------------------------------------------------------------------------------------
+
+q_min = symbol("q_min")
+WEIGHTS_LEAST, LEAST_POSITIVE = nt.each(q_min <= q_k), 0 < q_min
+Z = J + o - log(q_min)
+FAR_CLAIM = VARIANCE <= Z**2 * (1 / q_min - 1)
+FAR = {
+    **without(HYPOTHESES, "y >= -Y", "y <= Y"),
+    "q_min bounds the weights": WEIGHTS_LEAST,
+    "q_min > 0": LEAST_POSITIVE,
+}
+
+
+def generic(claim: Proved) -> Proved:
+    """A claim about the constraint (i1, tau1), for the generic one."""
+    return kernel.instantiate(claim, indices={"i1": i, "tau1": tau})
+
+
+def forward_nonnegative() -> Proved:
+    """0 <= sum pi (log pi - log q), as each term is at least pi - q."""
+    p, w = at("pi > 0"), at("q > 0")
+    each = follows(p_k - q_k <= p_k * logs, (p, log_secant(p, w)), nonzero=[p])
+    sums = [assume(HYPOTHESES[name]) for name in ("pi sums to 1", "q sums to 1")]
+    return follows(0 <= over(p_k * logs), sum_constraints(each), *sums)
+
+
+def centred_above() -> Proved:
+    """-y_k <= Z: log pi_k <= 0 bounds m from above, and J >= -sum q (log pi - log q) bounds it from below."""
+    p, difference = at("pi > 0"), at("the logarithms differ by x - y + m")
+    share = generic(co.one_of_all(weak(p), co.some_i, co.some_tau))
+    small = follows(log(p_k) <= 0, log_tangent(p), share, assume(HYPOTHESES["pi sums to 1"]))
+    weight = weak(at("q > 0"))
+    each = follows(
+        q_k * logs <= q_k * (lo + o - y_k + m),
+        (weight, at("the numbers are at most lo + o")), (q_k, difference),
+    )  # fmt: skip
+    unit = assume(HYPOTHESES["q sums to 1"])
+    back = follows(
+        over(q_k * logs) <= lo + o + m,
+        sum_constraints(each), assume(HYPOTHESES["y is centred"]), (lo + o + m, unit),
+    )  # fmt: skip
+    least = log_monotone(at_constraint(WEIGHTS_LEAST), assume(LEAST_POSITIVE))
+    return follows(
+        -y_k <= Z, back, forward_nonnegative(), small, difference, at("the numbers are at least lo"), least
+    )
+
+
+def prove_far() -> Proved:
+    """q_k (y_k + Z) <= sum q (y + Z) = Z, so q_min sum q (y + Z)^2 <= Z sum q (y + Z) = Z^2."""
+    weight = weak(at("q > 0"))
+    positive = follows(0 <= y_k + Z, centred_above())
+    share = product_nonnegative(weight, positive)
+    unit, centred = assume(HYPOTHESES["q sums to 1"]), assume(HYPOTHESES["y is centred"])
+    most = generic(co.one_of_all(share, co.some_i, co.some_tau))
+    bounded = follows(
+        q_min * (y_k + Z) <= Z, most, (Z, unit), centred, (positive, at_constraint(WEIGHTS_LEAST))
+    )
+    each = follows(q_min * q_k * (y_k + Z) ** 2 <= Z * q_k * (y_k + Z), (share, bounded))
+    least = assume(LEAST_POSITIVE)
+    whole = follows(
+        q_min * (VARIANCE + Z**2) <= Z**2,
+        sum_constraints(each), (Z**2, unit), (q_min * Z**2, unit), (Z, centred), (2 * q_min * Z, centred),
+    )  # fmt: skip
+    return follows(FAR_CLAIM, (kernel.inverse_positive(least), whole), nonzero=[least])
+
+
 VARIANCE_BELOW = Theorem(
     key="divergence-variance",
     title="Close to balance the symmetric divergence is at least a variance",
@@ -228,4 +297,14 @@ TILT_LOCAL = Theorem(
     claim=TILT_CLAIM,
     prove=prove_tilt,
 )
-PAGES = (VARIANCE_BELOW, TILT_LOCAL)
+VARIANCE_ABOVE = Theorem(
+    key="divergence-far",
+    title="The symmetric divergence grows with the standard deviation, however far from balance",
+    kind="lemma",
+    reference="our Theorem B for steps of any length",
+    statement=r"With $Z = J + o - \log q_{\min}$: {claim}.",
+    hypotheses=FAR,
+    claim=FAR_CLAIM,
+    prove=prove_far,
+)
+PAGES = (VARIANCE_BELOW, TILT_LOCAL, VARIANCE_ABOVE)

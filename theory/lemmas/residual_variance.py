@@ -3,11 +3,16 @@
 Under full support, with X = r - r*, q the weights balanced at r* (summing to Phi), the shifts in an interval
 of length o and ||A_k - g*^2 M|| <= R_B:
 
-    J >= exp(-(o + 2 R_B ||X||)) ( sum q_k/Phi <A_k - g*^2 M, X>^2 / 2 - o^2/4 ).
+    J >= exp(-(o + 2 R_B ||X||)) ( sum q_k/Phi <A_k - g*^2 M, X>^2 / 2 - o^2/4 ),
+
+and, if every q_k/Phi is at least q_min > 0,
+
+    sum q_k/Phi <A_k - g*^2 M, X>^2 <= (J + o - log q_min)^2 (1/q_min - 1).
 """
 
 from __future__ import annotations
 
+from theory import notation as nt
 from theory.lemmas import coefficients as co
 from theory.lemmas import disorder as di
 from theory.lemmas import residual_step as rs
@@ -42,7 +47,7 @@ def reach(x: Vector) -> tuple[Proved, Proved]:
     return low, follows(inner(across, x) <= R_B * norm(x), up, size)
 
 
-def close(claim: Proved) -> Proved:
+def close(claim: Proved, *, bounded: bool = True) -> Proved:
     """A claim of ``disorder`` for c_k/C and q_k/Phi, with y_k = <A_k - g*^2 M, r - r*>."""
     at = ("i", "tau")
     offset = log(Phi) - log(L.C) - height(L.W) - margin**2 * inner(M, X)
@@ -58,12 +63,7 @@ def close(claim: Proved) -> Proved:
     logs = log(L.c(i, tau) / L.C) - log(q_k / Phi)
     phi = rs.phi_positive()
     centred = follows(eq(over(q_k / Phi * y), 0), (1 / Phi, rs.balanced(X)), nonzero=[phi])
-    low, high = reach(X)
-    facts = [
-        follows(eq(logs, shift(L) - y + offset), rs.logarithms()),
-        low,
-        high,
-    ]
+    facts = [follows(eq(logs, shift(L) - y + offset), rs.logarithms()), *(reach(X) if bounded else ())]
     return discharge(claim, *rs.distributions(), *map(co.for_each_constraint, facts), centred)
 
 
@@ -82,4 +82,32 @@ VARIANCE = Theorem(
     claim=CLAIM,
     prove=prove_variance,
 )
-PAGES = (VARIANCE,)
+q_min = di.q_min
+LEAST_WEIGHT, LEAST_POSITIVE = nt.each(q_min <= q_k / Phi), di.LEAST_POSITIVE
+FAR_CLAIM = variance(X) <= (rs.disorder(L) + o - log(q_min)) ** 2 * (1 / q_min - 1)
+
+
+def prove_far() -> Proved:
+    """The divergence grows with the standard deviation."""
+    return close(di.VARIANCE_ABOVE.proved(), bounded=False)
+
+
+FAR = Theorem(
+    key="residual-far",
+    title="The disorder grows with the distance from balance",
+    kind="lemma",
+    reference="our Theorem B for steps of any length",
+    statement=r"For every $W$: {claim}.",
+    hypotheses={
+        **{
+            name: f
+            for name, f in VARIANCE.hypotheses.items()
+            if name != "R_B bounds the constraints across M"
+        },
+        "q_min bounds the balanced weights": LEAST_WEIGHT,
+        "q_min > 0": LEAST_POSITIVE,
+    },
+    claim=FAR_CLAIM,
+    prove=prove_far,
+)
+PAGES = (VARIANCE, FAR)
