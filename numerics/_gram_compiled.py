@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from typing import no_type_check
 
+import llvmlite.binding
 import numpy as np
 from numba import njit
 
@@ -25,6 +26,7 @@ from numerics._gram_record import (
     ROW_GAP,
     ROW_GRADIENT,
     ROW_LEAK,
+    ROW_LEAKED,
     ROW_LENGTH,
     ROW_PATH,
     ROW_SEPARATOR,
@@ -36,9 +38,11 @@ from numerics._gram_record import (
 )
 
 _WRONG_SIDE = -20.0  # below this smallest gap p_i may underflow beside the other tokens: full log domain
-# Constraints are padded to a multiple of this with constraints that carry nothing: K, along and dual zero,
-# the logit gap FAR. Vector loops then have no remainder, half of the time of a step at N = 42.
+# Constraints are padded to a multiple of this with constraints that carry nothing (K, along and dual zero, the
+# logit gap FAR), and LLVM is told not to interleave vector loops: both leave loops of some dozen entries without
+# the scalar remainder that took half of a step at N = 42.
 PAD = 16
+llvmlite.binding.set_option("numerics", "-force-vector-interleave=1")
 FAR = 1e300
 LARGE_SCORE = 300.0  # above, sigma(-m) may underflow
 # No reference counts (nothing here allocates): their atomic increments would take half of the time.
@@ -82,7 +86,7 @@ def _lowest(nu):
 @njit(**_OPTIONS, fastmath=_FAST)
 @no_type_check
 def _product(K, c, y):
-    """y = K c, eight rows at a time; the sizes are multiples of PAD."""
+    """y = K c, eight rows at a time; its size is a multiple of PAD."""
     N = c.shape[0]
     for k in range(0, N, 8):
         s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = 0.0
@@ -244,22 +248,23 @@ def _coefficients(
 @njit(**_OPTIONS)
 @no_type_check
 def _logs(scale, sigmas, odds, loss):
-    """(max_i log(1 - p_i), log(L - L*)) from what `_coefficients` left."""
+    """(max_i log(1 - p_i), log sum_i (1 - p_i), log(L - L*)) from what `_coefficients` left."""
     n = sigmas.shape[0]
     leak = -math.inf
-    total = 0.0
+    leaked = total = 0.0
     factor = math.exp(scale) if scale > -700.0 else 0.0
     for i in range(n):
         if odds[i] == 0.0:
             continue
         leak = max(leak, -_log1p_exp(-(math.log(odds[i]) + scale)))
+        leaked += odds[i] / (1.0 + factor * odds[i])
         delta = factor * loss[i]
         sigma = sigmas[i]
         if delta > 1e-9:
             total += math.log1p(math.expm1(delta) * sigma) / factor
         else:
             total += loss[i] * sigma * (1.0 + 0.5 * delta * (1.0 - sigma))
-    return leak, scale + math.log(total / n)
+    return leak, scale + math.log(leaked), scale + math.log(total / n)
 
 
 @njit(**_OPTIONS)
@@ -296,10 +301,10 @@ def _pulls_in_logs(c, log_c, first, last, log_p, log_sigma, low, nu, gap):
 def _coefficients_in_logs(nu, shift, start, gap, best, large, c, log_c, looking):
     """The same where attention may sit on wrong tokens, each sequence at its own scale.
 
-    Returns (scale, max_i log(1 - p_i), log(L - L*)), the last two only when `looking`.
+    Returns (scale, max_i log(1 - p_i), log sum_i (1 - p_i), log(L - L*)), the last three only when `looking`.
     """
     n = best.shape[0]
-    leak = excess = high = -math.inf
+    leak = leaked = excess = high = -math.inf
     for k in range(start[n], c.shape[0]):
         c[k], log_c[k] = 0.0, -math.inf
     for i in range(n):
@@ -331,14 +336,17 @@ def _coefficients_in_logs(nu, shift, start, gap, best, large, c, log_c, looking)
             if c[k] != 0.0:
                 high = max(high, log_c[k])
         if looking:
-            leak = max(leak, -_log1p_exp(-log_odds))
+            own = -_log1p_exp(-log_odds)
+            leak = max(leak, own)
+            above = max(own, leaked)
+            leaked = above + math.log1p(math.exp(min(own, leaked) - above))
             own = _excess(log_lost, best[i])
             above = max(own, excess)
             excess = above + math.log1p(math.exp(min(own, excess) - above))
     for k in range(c.shape[0]):
         gain = log_c[k] - high
         c[k] = c[k] * math.exp(gain) if gain > -700.0 else 0.0
-    return high, leak, excess - math.log(n)
+    return high, leak, leaked, excess - math.log(n)
 
 
 @njit(**_OPTIONS)
@@ -394,7 +402,7 @@ def advance(
     least gap; best (n,); sigmas (n,) = sigma(-best); large whether |best| exceeds LARGE_SCORE; along (N,) =
     <A_k, M^>; dual (N,) = alpha_k/||M||. By run: law (5,); the state scalars (SCALARS,), nu (N,), rho (N,),
     where W = W_0 + (v - v_0) M^ + sum_k rho_k A_k; rows (len(records), ROWS) and snapshots (len(records),
-    N) of rho. Scratch: by_constraint (3, runs, N), by_sequence (5, runs, n rounded up to 8), by_run (4,
+    N) of rho. Scratch: by_constraint (3, runs, N), by_sequence (5, runs, n rounded up to 8), by_run (5,
     runs), bits (runs, N).
     """
     runs = nu.shape[0]
@@ -402,7 +410,7 @@ def advance(
     c, y, log_c = by_constraint[0], by_constraint[1], by_constraint[2]
     odds, loss, weight, delta = by_sequence[0], by_sequence[1], by_sequence[2], by_sequence[3]
     power = by_sequence[4]
-    low, scale, leak, excess = by_run[0], by_run[1], by_run[2], by_run[3]
+    low, scale, leak, excess, leaked = by_run[0], by_run[1], by_run[2], by_run[3], by_run[4]
     log_n = math.log(n)
     done = 0
     t = begin
@@ -416,7 +424,7 @@ def advance(
             shift = scalars[b, SHIFT] + scalars[b, SHIFT + 1]
             scale[b] = -(shift + low[b])
             if scale[b] > -_WRONG_SIDE or large[j]:
-                scale[b], leak[b], excess[b] = _coefficients_in_logs(
+                scale[b], leak[b], leaked[b], excess[b] = _coefficients_in_logs(
                     nu[b],
                     shift,
                     start[j],
@@ -445,7 +453,7 @@ def advance(
                 bits[b],
             )
             if recording or law[b, 3] != 0.0:
-                leak[b], excess[b] = _logs(scale[b], sigmas[j], odds[b], loss[b])
+                leak[b], leaked[b], excess[b] = _logs(scale[b], sigmas[j], odds[b], loss[b])
         for b in range(runs):
             _product(K[which[b]], c[b], y[b])
         for b in range(runs):
@@ -466,6 +474,7 @@ def advance(
                 row[ROW_LENGTH] = length
                 row[ROW_TARGET] = scalars[b, TARGET] + scalars[b, TARGET + 1]
                 row[ROW_LEAK] = leak[b]
+                row[ROW_LEAKED] = leaked[b]
                 row[ROW_EXCESS] = excess[b]
                 row[ROW_GAP] = shift + low[b]
                 row[ROW_GRADIENT] = log_norm
@@ -482,8 +491,7 @@ def advance(
                 _add(scalars[b], PATH, length)
                 _add(scalars[b], SEPARATOR, step * total)
                 if before > 0.0:
-                    after = math.sqrt(max(scalars[b, SQUARE] + scalars[b, SQUARE + 1], 0.0))
-                    _add(scalars[b], CURVATURE, length * length / min(before, after))
+                    _add(scalars[b], CURVATURE, length * length / before)
         if recording:
             done += 1
         if t == until:

@@ -28,7 +28,7 @@ class CompiledGram:
         runs, n, N = len(laws), len(geometries[0].best), len(geometries[0].gap)
         self._book = Book(geometries, runs, inits)
         self._N = N
-        self._width = -(-N // compiled.PAD) * compiled.PAD
+        self._width = _round_up(N, compiled.PAD)
         tight = np.full((len(geometries), n), np.inf)
         for j, geometry in enumerate(geometries):
             np.minimum.at(tight[j], geometry.sequence, geometry.gap / 2)
@@ -83,7 +83,7 @@ class CompiledGram:
         return np.concatenate(parts)
 
     def _step(self, until: int, records: np.ndarray, rows: np.ndarray, snapshots: np.ndarray) -> None:
-        n = -(-self._data[5].shape[1] // 8) * 8  # a whole number of vectors
+        n = _round_up(self._data[5].shape[1], 8)  # a whole number of vectors
 
         def work(block: slice) -> None:
             runs, width = self._nu[block].shape
@@ -99,9 +99,9 @@ class CompiledGram:
                 self._rho[block],
                 rows[block],
                 snapshots[block],
-                np.empty((3, runs, width)),
+                np.zeros((3, runs, width)),
                 np.zeros((5, runs, n)),
-                np.zeros((4, runs)),
+                np.zeros((5, runs)),
                 np.empty((runs, max(width, n)), dtype=np.int64),
             )
 
@@ -131,6 +131,10 @@ class CompiledGram:
         """Continue from a checkpoint's state."""
         self.t = int(state["t"])
         self._scalars[...], self._nu[...], self._rho[...] = state["scalars"], state["nu"], state["rho"]
+
+
+def _round_up(size: int, multiple: int) -> int:
+    return -(-size // multiple) * multiple
 
 
 def _cores() -> int:

@@ -15,8 +15,8 @@ SHIFT, TARGET, SQUARE, PATH, SEPARATOR, CURVATURE = 0, 2, 4, 6, 8, 10
 SCALARS = 12
 # What a loop keeps of a recorded step, beside the residual's coefficients.
 ROW_PATH, ROW_SEPARATOR, ROW_CURVATURE, ROW_LENGTH, ROW_TARGET = 0, 1, 2, 3, 4
-ROW_LEAK, ROW_EXCESS, ROW_GAP, ROW_GRADIENT = 5, 6, 7, 8
-ROWS = 9
+ROW_LEAK, ROW_LEAKED, ROW_EXCESS, ROW_GAP, ROW_GRADIENT = 5, 6, 7, 8, 9
+ROWS = 10
 
 
 class Book:
@@ -75,6 +75,7 @@ class Book:
                 "target_component": np.where(has_target, component, np.nan),
                 "residual_norm": np.where(has_target, residual, np.nan),
                 "log_attention_gap": rows[..., ROW_LEAK],
+                "log_total_attention_gap": rows[..., ROW_LEAKED],
                 "log_excess_loss": rows[..., ROW_EXCESS],
                 "min_logit_gap": rows[..., ROW_GAP],
                 "log_gradient_norm": rows[..., ROW_GRADIENT],

@@ -23,6 +23,7 @@ from numerics._gram_record import (
     ROW_GAP,
     ROW_GRADIENT,
     ROW_LEAK,
+    ROW_LEAKED,
     ROW_LENGTH,
     ROW_PATH,
     ROW_SEPARATOR,
@@ -222,6 +223,7 @@ class TorchGram:
             ROW_LENGTH: length,
             ROW_TARGET: self._sum(TARGET),
             ROW_LEAK: torch.amax(reading.log_leak, -1).double(),
+            ROW_LEAKED: torch.logsumexp(reading.log_leak, -1).double(),
             ROW_EXCESS: excess,
             ROW_GAP: shift + torch.amin(self.nu, -1).double(),
             ROW_GRADIENT: torch.where(moving, log_norm, -torch.inf),
@@ -246,9 +248,7 @@ class TorchGram:
         self._add(SQUARE, 2.0 * step * turned + length**2)
         self._add(PATH, length)
         self._add(SEPARATOR, step * total)
-        after = torch.sqrt(torch.clamp(self._sum(SQUARE), min=0.0))
-        bend = length**2 / torch.minimum(before, after)
-        self._add(CURVATURE, torch.where((before > 0) & (length > 0), bend, 0.0))
+        self._add(CURVATURE, torch.where((before > 0) & (length > 0), length**2 / before, 0.0))
         self.time += 1.0
 
     def finite(self) -> np.ndarray:

@@ -129,11 +129,9 @@ class WeightSpace:
             self.W.grad = -(direction * torch.exp(log_norm).to(self.W.dtype)[:, None, None])
             self.optimizer.step()
             length = torch.linalg.matrix_norm(self.W - old).double()
-        after = torch.linalg.matrix_norm(self.W).double()
         self.path += length
         self.separator += length * total
-        bend = length**2 / torch.minimum(before, after)
-        self.curvature += torch.where(before > 0, bend, 0.0)
+        self.curvature += torch.where(before > 0, length**2 / before, 0.0)
         self.t += 1
         return length
 
@@ -151,6 +149,7 @@ class WeightSpace:
             "target_component": component,
             "residual_norm": torch.linalg.matrix_norm(self.W - component[:, None, None] * self._target),
             "log_attention_gap": torch.amax(log_leak, -1),
+            "log_total_attention_gap": torch.logsumexp(log_leak, -1),
             "log_excess_loss": log_excess,
             "min_logit_gap": torch.amin(torch.where(self.scores.valid, mu, torch.inf), (-2, -1)),
             "log_gradient_norm": log_norm,

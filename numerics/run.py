@@ -55,13 +55,14 @@ class Run:
         step               t
         path_length        E_t = sum e_s, e_s the length of step s
         separator_path     S_t = sum e_s C_s/||grad L_s||, C_s = sum_k c_k with -grad L = sum_k c_k A_k
-        curvature_sum      sum e_s^2/min(u_s, u_(s+1)) over the s with W_s != 0
+        curvature_sum      sum e_s^2/u_s over the s with W_s != 0
         step_length        e_t, the step about to be taken
         weight_norm        u_t = ||W_t||_F
         target_component   v_t = <W_t, M^>, M^ = M/||M|| the max-margin direction   (NaN when infeasible)
         residual_norm      ||W_t - v_t M^||                                           (NaN when infeasible)
         direction_gap      1 - cos(W_t, M), computed from the residual       (NaN when infeasible or W_t = 0)
         log_attention_gap  max_i log(1 - p_i), p_i the attention on the optimal token
+        log_total_attention_gap  log sum_i (1 - p_i)
         log_excess_loss    log(L - L*), without cancellation
         loss               L
         min_logit_gap      min_k mu_k, mu_k = <A_k, W_t>
