@@ -190,6 +190,27 @@ def balanced(z: Vector) -> Proved:
     return follows(target, vanishing(assume(STATIONARY), z))
 
 
+def correlation() -> Proved:
+    """<D, M> = C: the sum of c_k <A_k, M> where each <A_k, M> = 1."""
+    each = follows(eq(c_k * inner(A(i, tau), M), c_k), (c_k, at_constraint(FULL_SUPPORT)))
+    target = eq(inner(L.descent, M), L.C)
+    return follows(target, along(M), sum_constraints(each), assume(L.mass_is()))
+
+
+def prove_square() -> Proved:
+    """D/C = g*^2 M + b with b orthogonal to M, as <D, M> = C under full support."""
+    solution, mass = solution_nonzero(), mass_positive()
+    unit = follows(eq(margin**2 * inner(M, M), 1), (margin**2, norm_squared(M)), nonzero=[solution])
+    return follows(
+        SQUARE_CLAIM,
+        (1 / L.C**2, norm_squared(L.descent)), (2 * margin**2 / L.C, correlation()),
+        (margin**2, unit), nonzero=[mass],
+    )  # fmt: skip
+
+
+SQUARE_CLAIM = eq((norm(L.descent) / L.C) ** 2, margin**2 + inner(tilt(L), tilt(L)))
+
+
 def logarithms() -> Proved:
     """log(c_k/C) - log(q_k/Phi) = shift_k - <A_k, r - r*> + a constant."""
     c, weight = at_constraint(COEFFICIENTS_POSITIVE), at_constraint(LIMIT_WEIGHTS_POSITIVE)
@@ -317,4 +338,17 @@ STEP = Theorem(
     claim=STEP_CLAIM,
     prove=prove_step,
 )
-PAGES = (INWARD, TILT, STEP)
+SQUARE = Theorem(
+    key="gradient-per-mass",
+    title="The gradient's norm per unit of its mass is the margin, but for its part across the solution",
+    kind="lemma",
+    reference=REFERENCE,
+    statement=r"For every $W$: {claim}.",
+    hypotheses={
+        name: HYPOTHESES[name]
+        for name in ("(F)", "gradient", "C", "c > 0", "there is a sequence", "with a constraint")
+    },
+    claim=SQUARE_CLAIM,
+    prove=prove_square,
+)
+PAGES = (INWARD, TILT, STEP, SQUARE)

@@ -21,7 +21,7 @@ from theory.lemmas import separator_correlation as lemma1
 from theory.lemmas import symmetric_divergence as sd
 from theory.lemmas.residual_step import L_b, apart, disorder, r_star, residual, shift
 from theory.lemmas.symmetric_divergence import R_B
-from theory.notation import STATIC, M, e, layer, margin, s, t
+from theory.notation import M, e, layer, margin, s, t
 from theory.page import Theorem
 from theory.proof import kernel
 from theory.proof.kernel import Proved, assume, congruence, discharge, generalize, specialize
@@ -194,15 +194,8 @@ def moved_by_step() -> Proved:
 
 @cache
 def correlation() -> Proved:
-    """<D_t, M> = C_t: the sum of c_k <A_k, M> where each <A_k, M> = 1."""
-    i, tau = rs.i, rs.tau
-    each = follows(
-        eq(STATIC.c(i, tau) * inner(rs.A(i, tau), M), STATIC.c(i, tau)),
-        (STATIC.c(i, tau), rs.at_constraint(rs.FULL_SUPPORT)),
-    )
-    summed = lemma1.sum_constraints(each)
-    mass = assume(STATIC.mass_is())
-    return at_step(follows(eq(inner(STATIC.descent, M), STATIC.C), lemma1.along(M), summed, mass))
+    """<D_t, M> = C_t."""
+    return at_step(rs.correlation())
 
 
 @cache

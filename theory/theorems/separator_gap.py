@@ -21,12 +21,11 @@ from theory.proof.kernel import Proved, assume, discharge, generalize, specializ
 from theory.proof.tactics import (
     follows,
     norm_nonnegative,
-    norm_squared,
     product_nonnegative,
     telescoped,
     weak,
 )
-from theory.proof.terms import Fraction, Index, Term, below, eq, exp, inner, norm
+from theory.proof.terms import Fraction, Index, Term, below, exp, inner, norm
 from theory.theorems import residual as base
 from theory.theorems import sharp_residual as sharp
 from theory.theorems.residual import distance, kap, pace, t0
@@ -62,12 +61,7 @@ def loss() -> Proved:
     D, b = now.descent, rs.tilt(now)
     mass, gradient = base.mass_positive(), base.gradient_positive()
     Q = norm(D) / now.C
-    unit = follows(eq(margin**2 * inner(M, M), 1), (margin**2, norm_squared(M)), nonzero=[solution])
-    square = follows(
-        eq(Q**2, margin**2 + inner(b, b)),
-        (1 / now.C**2, norm_squared(D)), (2 * margin**2 / now.C, base.correlation()),
-        (margin**2, unit), nonzero=[mass],
-    )  # fmt: skip
+    square = base.at_step(rs.SQUARE.proved())
     weight = product_nonnegative(base.pace_nonnegative(), weak(solution))
     return follows(
         e(t) - margin * pace(t) <= half * norm(M) * pace(t) * inner(b, b),
