@@ -32,6 +32,7 @@ from theory.proof.terms import (
     number,
     real,
     sqrt,
+    substitute,
     symbol,
     total,
     vector,
@@ -204,7 +205,7 @@ class Prover:
             x = self.term()
             step = kernel.combine(x <= g, [(1, kernel.assume(x <= f)), (1, rise)])
         hypothesis = self.rng.choice(sorted(step.hypotheses, key=repr))
-        base = kernel.assume(kernel.substitute(hypothesis, indices={i[1][0]: number(0)}))
+        base = kernel.assume(substitute(hypothesis, indices={i[1][0]: number(0)}))
         return kernel.induction(base, step, i)
 
     def congruence(self):
@@ -216,25 +217,22 @@ class Prover:
     def least(self):
         i, j = self.index(), self.index()
         family = [(i, self.domain(all_=False)), (j, self.domain(all_=False))][: self.rng.randint(1, 2)]
-        f = self.term()
+        f = self.rng.choice([symbol("f", i), symbol("g", i, j), self.term()])
         rename = {v[1][0]: index(v[1][0] + "'") for v, _ in family}
-        least = f <= kernel.substitute(f, indices=rename)
+        least, low = f <= substitute(f, indices=rename), symbol("x") <= f
         for v, d in reversed(family):
-            least = forall(rename[v[1][0]], kernel.substitute(d, indices=rename), least)
-        claim = kernel.assume(least)
-        for v, d in family:
-            at = self.shifted()
-            inside = kernel.assume(member(at, kernel.substitute(d, indices={v[1][0]: v})))
-            if claim.conclusion[0] == "forall":
-                dom = claim.conclusion[2]
-                claim = kernel.specialize(claim, at, kernel.assume(member(at, dom)))
-            del inside
-        claim = self.rng.choice([claim, self.claim(), self.vacuous(family)])
+            least = forall(rename[v[1][0]], substitute(d, indices=rename), least)
+            low = forall(v, d, low)
+        least, low = kernel.assume(least), kernel.assume(low)
         witness, at = [], {}
         for v, d in family:
             w = self.shifted()
-            witness.append(kernel.assume(member(w, kernel.substitute(d, indices=at))))
+            witness.append(kernel.assume(member(w, substitute(d, indices=at))))
             at[v[1][0]] = w
+            least = kernel.specialize(least, w, kernel.assume(member(w, least.conclusion[2])))
+            low = kernel.specialize(low, v, kernel.assume(member(v, low.conclusion[2])))
+        here = kernel.combine(symbol("x") <= least.conclusion[2], [(1, least), (1, low)])
+        claim = self.rng.choice([lambda: here, self.claim, lambda: self.vacuous(family)])()
         return kernel.least(claim, family, f, witness)
 
     def vacuous(self, family):
@@ -383,6 +381,7 @@ def test_random_derivations_reach_every_rule():
         "instantiate",
         "cases",
         "induction",
+        "least",
         "congruence",
         "combine",
         "square",
