@@ -230,7 +230,7 @@ def store(tmp_path, monkeypatch):
 
 def no_search(monkeypatch):
     def refuse(*_, **__):
-        raise AssertionError("searched")
+        raise AssertionError("searched, although `attnrates verify --search` should have stored the answer")
 
     monkeypatch.setattr(tactics, "_multipliers", refuse)
     monkeypatch.setattr(squares, "_search", refuse)
