@@ -7,13 +7,16 @@ is computed from them. ``log_value`` evaluates a positive term in the log domain
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from scipy.special import lambertw
 
-from theory.proof.normal import canonical
+from theory.proof import normal
 from theory.proof.terms import Term
+
+canonical = lru_cache(maxsize=100_000)(normal.canonical)  # a bound is evaluated on many runs
 
 Values = Mapping[Term, Any]  # canonical subterm -> float, array over the recorded steps, or a call for it
 

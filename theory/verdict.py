@@ -16,7 +16,7 @@ from theory.evaluate import log_value, value
 from theory.hypotheses import START, about_start, checks
 from theory.observables import observe
 from theory.page import Theorem
-from theory.proof.terms import Node, number
+from theory.proof.terms import Index, Node, Term, number
 
 TOLERANCE = 1e-9
 """A float run may break an inequality that is an equality by rounding: this much, relatively, is not held
@@ -61,15 +61,37 @@ def ratios(small: Any, large: Any) -> Float[np.ndarray, " rows"]:
     return np.where(np.isnan(small) | np.isnan(large), np.nan, out)
 
 
-def _evaluate(run: Run, page: Theorem) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+class _Reading:
+    """A run with what several pages ask of it: each check and each set of values is computed once."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self._checks: dict[str, Check] = {}
+        self._values: dict[Any, tuple[dict[Term, Any], dict[Term, Any]]] = {}
+
+    def checks(self, names: tuple[str, ...]) -> dict[str, Check]:
+        missing = tuple(n for n in names if n not in self._checks)
+        self._checks |= check_all(self.run, missing)
+        return {n: self._checks[n] for n in names}
+
+    def observe(
+        self, start: int, base: Index | None, *, running: bool = True
+    ) -> tuple[dict[Term, Any], dict[Term, Any]]:
+        key = (start, base, running)
+        if key not in self._values:
+            self._values[key] = observe(self.run, start, base, running=running)
+        return self._values[key]
+
+
+def _evaluate(reading: _Reading, page: Theorem) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Steps, observed, bound and the ratio of each step."""
-    rate = page.rate
+    run, rate = reading.run, page.rate
     assert rate is not None
     recorded = run.history["step"].to_numpy()
-    start = _start(run, page) if _based(page) else int(np.searchsorted(recorded, rate.from_step))
+    start = _start(reading, page) if _based(page) else int(np.searchsorted(recorded, rate.from_step))
     shift = _shift(rate.observed)
     base = START if _based(page) else number(shift) if shift else None
-    values, logs = observe(run, start, base)
+    values, logs = reading.observe(start, base)
     steps = recorded[start:]
     shape = steps.shape
     observed = np.broadcast_to(value(rate.observed, values), shape).astype(float)
@@ -103,14 +125,14 @@ def _based(page: Theorem) -> bool:
     return any(about_start(f) for f in page.hypotheses.values())
 
 
-def _start(run: Run, page: Theorem) -> int:
+def _start(reading: _Reading, page: Theorem) -> int:
     """The first recorded row that meets the page's conditions on t0.
 
     Raises:
         KeyError: no recorded step meets them.
     """
-    values, _ = observe(run, 0, START, running=False)
-    met = np.ones(len(run.history), dtype=bool)
+    values, _ = reading.observe(0, START, running=False)
+    met = np.ones(len(reading.run.history), dtype=bool)
     for formula in filter(about_start, page.hypotheses.values()):
         low, high = (value(side, values) for side in formula[1:])
         met &= np.broadcast_to(low < high if formula[0] == "lt" else low <= high, met.shape)
@@ -130,15 +152,19 @@ def check(run: Run, key: str) -> Verdict:
     Raises:
         InputError: no theorem of that key, or one that says nothing of runs.
     """
+    return _check(_Reading(run), key)
+
+
+def _check(reading: _Reading, key: str) -> Verdict:
     page = catalog.theorems().get(key)
     if page is None or page.rate is None:
         known = ", ".join(k for k, p in catalog.theorems().items() if p.rate)
         raise InputError(f"no theorem about runs is called {key!r}; there are: {known}")
-    hypotheses = check_all(run, checks(page))
+    hypotheses = reading.checks(checks(page))
     if any(c.state != "holds" for c in hypotheses.values()):
         return _unclaimed(key, hypotheses)
     try:
-        steps, observed, bound, ratio = _evaluate(run, page)
+        steps, observed, bound, ratio = _evaluate(reading, page)
     except KeyError as missing:
         hypotheses["recorded"] = Check("unknown", str(missing.args[0]))
         return _unclaimed(key, hypotheses)
@@ -149,4 +175,5 @@ def check(run: Run, key: str) -> Verdict:
 
 def check_run(run: Run) -> list[Verdict]:
     """Hold a run against every theorem that says something of runs."""
-    return [check(run, key) for key, page in catalog.theorems().items() if page.rate]
+    reading = _Reading(run)
+    return [_check(reading, key) for key, page in catalog.theorems().items() if page.rate]
