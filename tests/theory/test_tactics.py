@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 import random
+import subprocess
+import sys
 from fractions import Fraction
 
 import pytest
 from flint import fmpq
 
-import theory
 from numerics.errors import InputError
 from tests.theory.concrete import Model, UnknownError, precision
 from theory.proof import kernel, squares, tactics
@@ -312,12 +313,25 @@ def test_a_failed_save_leaves_the_old_file(store, monkeypatch):
     assert [path.name for path in store.parent.iterdir()] == ["certificates.json"]
 
 
-def test_the_pages_replay_the_shipped_certificates(monkeypatch):
+REPLAY = """
+import theory
+from theory.proof import squares, tactics
+
+def refuse(*_, **__):
+    raise AssertionError("not in certificates.json: run `attnrates verify --search`")
+
+tactics._multipliers = squares._search = refuse
+for page in theory.verify().theorems:
+    if page.status == "failed":
+        print(page.key, page.error)
+"""
+
+
+def test_the_pages_replay_the_shipped_certificates():
     """Every question of every page has its answer in the file, so that verifying needs no search."""
-    theory.page.forget_proofs()
-    no_search(monkeypatch)
-    report = theory.verify()
-    assert [(t.key, t.error) for t in report.theorems if t.status == "failed"] == []
+    # in a process of its own, where annotations are not checked at run time: three times as fast
+    done = subprocess.run([sys.executable, "-c", REPLAY], capture_output=True, text=True, check=True)
+    assert done.stdout == ""
 
 
 # --- boxes, maxima, squares ---------------------------------------------------------------------------------
