@@ -15,14 +15,14 @@ def test_the_page_proves(theorem):
     assert theorem.status == "proved"
 
 
-R_B, kap, t0 = page.R_B, page.kap, page.t0
+L_b, kap, t0 = page.L_b, page.kap, page.t0
 tail = page.Gam * exp(-2 * page.height(page.layer(t0).W))
 STORES = {
     "less": Fraction(999, 1000) * page.store(t0),
-    "no tail": R_B**2 / kap * norm(M) * page.distance(t0),
-    "half the tail": R_B**2 / kap * norm(M) * (page.distance(t0) + tail),
-    "half the start": R_B**2 / kap * norm(M) * (page.distance(t0) / 2 + 2 * tail),
-    "without the margin": R_B**2 / kap * page.tail_after(t0),
+    "no tail": L_b / kap * norm(M) * page.distance(t0),
+    "half the tail": L_b / kap * norm(M) * (page.distance(t0) + tail),
+    "half the start": L_b / kap * norm(M) * (page.distance(t0) / 2 + 2 * tail),
+    "without the margin": L_b / kap * page.tail_after(t0),
 }
 
 
@@ -39,9 +39,9 @@ def test_a_smaller_store_does_not_pay(name, monkeypatch):
 
 far, push = sharp.far, exp(sharp.one) * sharp.drift
 LENGTHS = {
-    "half the drift": R_B**2 / kap * norm(M) * (far**2 + push**2),
-    "no drift": R_B**2 / kap * norm(M) * far**2,
-    "nearer start": R_B**2 / kap * norm(M) * (norm(page.rs.r_star) ** 2 + 2 * push**2),
+    "half the drift": L_b / kap * norm(M) * (far**2 + push**2),
+    "no drift": L_b / kap * norm(M) * far**2,
+    "nearer start": L_b / kap * norm(M) * (norm(page.rs.r_star) ** 2 + 2 * push**2),
     "less": Fraction(999, 1000) * page.LOST,
 }
 

@@ -274,16 +274,17 @@ def prove_tilt() -> Proved:
     """b = sum (c_k/C - q_k/Phi)(A_k - g*^2 M), a difference of means of vectors no longer than R_B."""
     bound = of_distributions(sd.VECTORS.proved())
     difference: Vector = bound.conclusion[1][1]
-    mass, phi = mass_positive(), phi_positive()
+    ends = same_as_tilt(difference, difference), same_as_tilt(difference, tilt(L))
+    return follows(TILT_CLAIM, bound, *ends)
 
-    def same(z: Vector) -> Proved:
-        return follows(
-            eq(inner(difference, z), inner(tilt(L), z)),
-            (1 / L.C, along(z)), (1 / Phi, balanced(z)), (inner(M, z) * margin**2 / L.C, assume(L.mass_is())),
-            nonzero=[mass, phi],
-        )  # fmt: skip
 
-    return follows(TILT_CLAIM, bound, same(difference), same(tilt(L)))
+def same_as_tilt(difference: Vector, z: Vector) -> Proved:
+    """<sum (c_k/C - q_k/Phi)(A_k - g*^2 M), z> = <b, z>."""
+    return follows(
+        eq(inner(difference, z), inner(tilt(L), z)),
+        (1 / L.C, along(z)), (1 / Phi, balanced(z)), (inner(M, z) * margin**2 / L.C, assume(L.mass_is())),
+        nonzero=[mass_positive(), phi_positive()],
+    )  # fmt: skip
 
 
 def prove_step() -> Proved:

@@ -17,13 +17,13 @@ from theory.lemmas import coefficients as co
 from theory.lemmas import disorder as di
 from theory.lemmas import residual_step as rs
 from theory.lemmas.residual_step import Phi, X, height, q, q_k, shift
-from theory.lemmas.separator_correlation import at_constraint
+from theory.lemmas.separator_correlation import at_constraint, sum_constraints
 from theory.lemmas.symmetric_divergence import R_B, o
 from theory.notation import STATIC as L
 from theory.notation import A, M, i, margin, over, tau
 from theory.page import Theorem
 from theory.proof import kernel
-from theory.proof.kernel import Proved, discharge
+from theory.proof.kernel import Proved, assume, discharge
 from theory.proof.tactics import follows, norm_nonnegative
 from theory.proof.terms import Fraction, Term, Vector, eq, exp, inner, log, norm
 
@@ -110,4 +110,44 @@ FAR = Theorem(
     claim=FAR_CLAIM,
     prove=prove_far,
 )
-PAGES = (VARIANCE, FAR)
+# --- the tilt near balance ---------------------------------------------------------------------------------
+
+lam = di.lam
+b = rs.tilt(L)
+SPREAD_BOUNDED = variance(b) <= lam * inner(b, b)
+TILT_CLAIM = inner(b, b) <= Fraction(1, 2) * (1 + exp(o + 2 * (R_B * norm(X)))) * lam * rs.disorder(L)
+
+
+def prove_tilt() -> Proved:
+    """b is the difference of the means of A_k - g*^2 M under c_k/C and q_k/Phi."""
+    claim = close(di.TILT_LOCAL.proved())
+    difference: Vector = claim.conclusion[1][1]
+    each = rs.same_as_tilt(difference, across)
+    square = follows(
+        eq(q_k / Phi * inner(across, difference) ** 2, q_k / Phi * inner(across, b) ** 2),
+        (q_k / Phi * (inner(across, difference) + inner(across, b)), each),
+    )
+    ends = rs.same_as_tilt(difference, difference), rs.same_as_tilt(difference, b)
+    spread = follows(
+        variance(difference) <= lam * inner(difference, difference),
+        sum_constraints(square), assume(SPREAD_BOUNDED), *((lam, end) for end in ends),
+    )  # fmt: skip
+    return follows(TILT_CLAIM, discharge(claim, spread), *ends)
+
+
+TILT = Theorem(
+    key="residual-tilt-local",
+    title="Near balance the gradient's part across the solution is bounded by the constraints' spread",
+    kind="lemma",
+    reference="our Theorem C, the local stability limit",
+    statement=r"For every $W$: {claim}.",
+    hypotheses={
+        **VARIANCE.hypotheses,
+        "gradient": L.gradient_is(),
+        "lam bounds the spread": SPREAD_BOUNDED,
+        "lam > 0": di.SPREAD_POSITIVE,
+    },
+    claim=TILT_CLAIM,
+    prove=prove_tilt,
+)
+PAGES = (VARIANCE, FAR, TILT)

@@ -2,7 +2,7 @@
 
 As in Theorem B's settled form, and let sig bound the variance below at every step,
 sum q_k/Phi <A_k - g*^2 M, r_t - r*>^2 >= sig ||r_t - r*||^2 (the smallest eigenvalue on the span; at most
-R_B^2). With Lam = c0 exp(R_B r_max - g* v_t0) + 2 R_B (r_max - ||r*||) and mu = kap exp(-Lam) sig/4,
+L_b). With Lam = c0 exp(R_B r_max - g* v_t0) + 2 R_B (r_max - ||r*||) and mu = kap exp(-Lam) sig/4,
 
     ||r_(t+1) - r*||^2 <= (1 - mu h_t) ||r_t - r*||^2 + h_t o_t^2/kap          for t >= t0, and
 
@@ -16,7 +16,7 @@ from __future__ import annotations
 from theory import notation as nt
 from theory.lemmas import residual_step as rs
 from theory.lemmas import residual_variance as rv
-from theory.lemmas.residual_step import apart, disorder, height, r_star
+from theory.lemmas.residual_step import L_b, apart, disorder, height, r_star
 from theory.lemmas.symmetric_divergence import R_B
 from theory.notation import M, layer, margin, s, t
 from theory.page import Theorem
@@ -37,8 +37,8 @@ from theory.proof.tactics import (
 from theory.proof.terms import Fraction, Index, Term, below, exp, inner, norm, number, symbol
 from theory.theorems import residual as base
 from theory.theorems import sharp_residual as sharp
-from theory.theorems.residual import distance, kap, pace, t0
-from theory.theorems.sharp_residual import c0, r_max, spread
+from theory.theorems.residual import distance, pace, t0
+from theory.theorems.sharp_residual import c0, kap, r_max, spread
 
 REFERENCE = "our Theorem C, the contraction to the limit"
 half = Fraction(1, 2)
@@ -58,7 +58,7 @@ HYPOTHESES = {
     "c0 >= 0": sharp.C0_NONNEGATIVE,
     "sig bounds the variance": VARIANCE_BOUNDED,
     "sig >= 0": 0 <= sig,
-    "sig <= R_B^2": sig <= R_B**2,
+    "sig <= L_b": sig <= L_b,
 }
 NOW = t0 + t
 
@@ -80,17 +80,22 @@ def gained_nonnegative() -> Proved:
     return follows(0 <= gained(t), summed, telescoped(lambda k: inner(layer(t0 + k).W, M), t))
 
 
-def near() -> Proved:
-    """||r_(t0+t) - r*|| <= r_max - ||r*||."""
+def close() -> Proved:
+    """The potential of Theorem B at the step t0 + t."""
+    return specialize(sharp.POTENTIAL.proved(), t)
+
+
+def near(close: Proved) -> Proved:
+    """||r_(t0+t) - r*|| <= r_max - ||r*||, from the potential."""
     at, bound = apart(layer(NOW).W), r_max - norm(r_star)
-    close = specialize(sharp.POTENTIAL.proved(), t)
     squares = follows(norm(at) ** 2 <= bound**2, close, at_now(sharp.tail_nonnegative()), norm_squared(at))
     return square_root_order(squares, follows(0 <= bound, assume(sharp.ROOM)))
 
 
-def settled() -> Proved:
-    """||r_(t0+t)|| <= r_max."""
-    return specialize(sharp.BOUNDED.proved(), t)
+def settled(close: Proved) -> Proved:
+    """||r_(t0+t)|| <= r_max, from the potential."""
+    room = (r_max - norm(r_star)) ** 2
+    return discharge(at_now(sharp.residual_bounded(assume(sharp.potential(t) <= room))), close)
 
 
 def span(t: Index) -> Term:
@@ -107,18 +112,18 @@ def range_nonnegative() -> Proved:
     )
 
 
-def range_bounded() -> Proved:
+def range_bounded(close: Proved) -> Proved:
     """o + 2 R_B ||r - r*|| <= Lam at the step t0 + t."""
     exponent = R_B * r_max - height(layer(t0).W)
     smaller = exp_monotone(
         follows(
             -sharp.least_gap(layer(NOW)) <= exponent,
-            (sharp.radius_nonnegative(), settled()), (kernel.square(margin), gained_nonnegative()),
+            (sharp.radius_nonnegative(), settled(close)), (kernel.square(margin), gained_nonnegative()),
         )
     )  # fmt: skip
     return follows(
         span(NOW) <= Lam,
-        (assume(sharp.C0_NONNEGATIVE), smaller), (sharp.radius_nonnegative(), near()),
+        (assume(sharp.C0_NONNEGATIVE), smaller), (sharp.radius_nonnegative(), near(close)),
     )  # fmt: skip
 
 
@@ -128,7 +133,7 @@ def disorder_bounded() -> Proved:
     size_ = span(NOW)
     variance = kernel.instantiate(base.at_step(rv.VARIANCE.proved()), reals={"o": (("t",), spread(t))})
     variance = at_now(sharp.with_shifts(variance))
-    decay = exp_monotone(follows(-Lam <= -size_, range_bounded()))
+    decay = exp_monotone(follows(-Lam <= -size_, range_bounded(close())))
     nonnegative = at_now(range_nonnegative())
     at_most_one = exp_monotone(follows(-size_ <= 0, nonnegative))
     least = specialize(assume(VARIANCE_BOUNDED), NOW)
@@ -148,7 +153,7 @@ def slack_at_most_two() -> Proved:
         specialize(assume(base.STEPS_NONNEGATIVE), t),
         specialize(assume(base.STEPS_BOUNDED), t),
     )
-    weight = product_nonnegative(kernel.square(R_B), weak(solution))
+    weight = product_nonnegative(assume(base.SMOOTHNESS_NONNEGATIVE), weak(solution))
     return follows(kap <= 2, (weight, largest), nonzero=[solution])
 
 
@@ -157,9 +162,9 @@ CONTRACTION = distance(NOW + 1) <= (1 - mu * pace(NOW)) * distance(NOW) + pace(N
 
 def contraction() -> Proved:
     """The descent by kap/2 h J, with J >= exp(-Lam) sig d^2/2 - o^2/4; kap^2 <= 4."""
-    short = assume(base.STEPS_SHORT)
-    descent = kernel.instantiate(base.anywhere(base.descent()), reals={"o": (("t",), spread(t))})
-    descent = at_now(sharp.with_shifts(descent))
+    short = assume(base.SHORT)
+    descent = kernel.instantiate(base.descent(), reals={"o": (("t",), spread(t))})
+    descent = sharp.from_start(sharp.with_shifts(descent))
     pace_ = at_now(base.pace_nonnegative())
     weight = product_nonnegative(weak(short), pace_)
     disturbance = product_nonnegative(
@@ -207,16 +212,16 @@ def one_contraction() -> Proved:
 
 
 def rate_small() -> Proved:
-    """mu h <= 1: kap R_B^2 h <= kap (2 - kap) <= 1."""
-    short, pace_ = assume(base.STEPS_SHORT), at_now(base.pace_nonnegative())
+    """mu h <= 1: kap L_b h <= kap (2 - kap) <= 1."""
+    short, pace_ = assume(base.SHORT), at_now(base.pace_nonnegative())
     weight = product_nonnegative(weak(short), pace_)
-    range_ = range_bounded()
+    range_ = range_bounded(close())
     decay = exp_monotone(follows(-Lam <= 0, range_, at_now(range_nonnegative())))
     factor = product_nonnegative(weight, assume(0 <= sig))
-    bounded = product_nonnegative(weak(short), kernel.square(R_B))
+    bounded = product_nonnegative(weak(short), assume(base.SMOOTHNESS_NONNEGATIVE))
     return follows(
         mu * pace(NOW) <= 1,
-        (factor, decay), (weight, assume(HYPOTHESES["sig <= R_B^2"])), (bounded, at_now(base.pace_bounded())),
+        (factor, decay), (weight, assume(HYPOTHESES["sig <= L_b"])), (bounded, at_now(base.pace_bounded())),
         kernel.square(kap - 1), one_positive(), nonzero=[rs.solution_nonzero()],
     )  # fmt: skip
 
@@ -228,7 +233,7 @@ def disturbance_decays() -> Proved:
     ordered = exp_monotone(
         follows(
             -2 * sharp.least_gap(layer(NOW)) <= exponent,
-            (sharp.radius_nonnegative(), settled()), (slow, gained_nonnegative()),
+            (sharp.radius_nonnegative(), settled(close())), (slow, gained_nonnegative()),
         )
     )  # fmt: skip
     return follows(spread(NOW) ** 2 <= P * exp(-beta * gained(t)), (kernel.square(c0), ordered))
@@ -249,7 +254,7 @@ def prove_linear() -> Proved:
             "D": distance(t0), "p": P, "b": beta,
         },
     )  # fmt: skip
-    short = assume(base.STEPS_SHORT)
+    short = assume(base.SHORT)
     step = discharge(
         general, at_now(base.pace_nonnegative()), rate_small(), assume(claim), disturbance_decays(), short,
         kernel.exp_positive(-beta * gained(t)), start, power, assume(BETA_SMALL),
@@ -271,7 +276,7 @@ CONTRACTS = Theorem(
     kind="theorem",
     reference=REFERENCE,
     statement=r"For every $t$: {claim}.",
-    hypotheses={name: f for name, f in HYPOTHESES.items() if name != "sig <= R_B^2"},
+    hypotheses={name: f for name, f in HYPOTHESES.items() if name != "sig <= L_b"},
     claim=nt.always(CONTRACTION),
     prove=prove_contraction,
 )

@@ -35,6 +35,7 @@ from theory.proof.tactics import (
     weak,
 )
 from theory.proof.terms import (
+    Formula,
     Fraction,
     Index,
     Term,
@@ -91,7 +92,15 @@ def disturbance(t: Index, start: Index = t0) -> Term:
 
 STEPS_BOUNDED = nt.always(e(t) <= e_max)
 STEPS_SHORT = 0 < kap
-SMOOTHNESS_NONNEGATIVE = 0 <= L_b
+SMOOTHNESS_NONNEGATIVE, SHORT = 0 <= L_b, 0 < slack(L_b)
+
+
+def smooth(t: Index) -> Formula:
+    """||b_t||^2 <= L_b J_t."""
+    b = rs.tilt(layer(t))
+    return inner(b, b) <= L_b * disorder(layer(t))
+
+
 STEPS_NONNEGATIVE = nt.STEPS_NONNEGATIVE
 SHIFTS = ("the shifts are at least lo", "the shifts are at most lo + o")
 
@@ -242,7 +251,7 @@ def short() -> Proved:
 
 def one_step() -> Proved:
     """d_(t+1)^2 - d_t^2 <= h_t o_t^2/(4 (2 - e_max L_b/g*)), where ||b_t||^2 <= L_b J_t."""
-    positive = assume(0 < slack(L_b))
+    positive = assume(SHORT)
     weight = product_nonnegative(pace_nonnegative(), short())
     return follows(
         distance(t + 1) - distance(t) <= pace(t) * o(t) ** 2 / (4 * slack(L_b)),

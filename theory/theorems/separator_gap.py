@@ -2,18 +2,17 @@
 
 With v_t = <W_t, M^> and the settled residual of Theorem B, for every t
 
-    0 <= (E_(t0+t) - E_t0) - (v_(t0+t) - v_t0) <= R_B^2/(kap g*) (||r_t0 - r*||^2 + 2 Gam exp(-2 g* v_t0)).
+    0 <= (E_(t0+t) - E_t0) - (v_(t0+t) - v_t0) <= L_b/(kap g*) (||r_t0 - r*||^2 + 2 Gam exp(-2 g* v_t0)).
 
 A step of length e moves v by e g*/Q with Q = ||D||/C = sqrt(g*^2 + ||b||^2), so it loses at most
-h ||b||^2/(2 g*) <= h R_B^2 J/(2 g*), and the descent of ||r - r*||^2 pays for the sum of the h J.
+h ||b||^2/(2 g*) <= h L_b J/(2 g*), and the descent of ||r - r*||^2 pays for the sum of the h J.
 """
 
 from __future__ import annotations
 
 from theory import notation as nt
 from theory.lemmas import residual_step as rs
-from theory.lemmas.residual_step import disorder, height
-from theory.lemmas.symmetric_divergence import R_B
+from theory.lemmas.residual_step import L_b, disorder, height
 from theory.notation import M, e, layer, margin, path_length, s, t
 from theory.page import Rate, Theorem
 from theory.proof import kernel
@@ -28,8 +27,8 @@ from theory.proof.tactics import (
 from theory.proof.terms import Fraction, Index, Term, below, exp, inner, norm
 from theory.theorems import residual as base
 from theory.theorems import sharp_residual as sharp
-from theory.theorems.residual import distance, kap, pace, t0
-from theory.theorems.sharp_residual import Gam, spread
+from theory.theorems.residual import distance, pace, t0
+from theory.theorems.sharp_residual import Gam, kap, spread
 
 REFERENCE = "our Theorem C, the component along the max-margin solution"
 half = Fraction(1, 2)
@@ -52,7 +51,7 @@ def tail_after(t: Index) -> Term:
 
 def store(t: Index) -> Term:
     """What the steps from t on may still lose."""
-    return R_B**2 / kap * norm(M) * tail_after(t)
+    return L_b / kap * norm(M) * tail_after(t)
 
 
 def loss() -> Proved:
@@ -72,8 +71,8 @@ def loss() -> Proved:
 
 def falls_by_disorder() -> Proved:
     """(kap/2) h_t J_t <= (d_t^2 + 2 Gam exp(-2 g* v_t)) - the same at t + 1, if ||r_t|| <= r_max."""
-    descent = kernel.instantiate(base.anywhere(base.descent()), reals={"o": (("t",), spread(t))})
-    short = assume(base.STEPS_SHORT)
+    descent = kernel.instantiate(base.descent(), reals={"o": (("t",), spread(t))})
+    short = assume(base.SHORT)
     pays = product_nonnegative(weak(kernel.inverse_positive(short)), base.pace_nonnegative())
     return follows(
         half * kap * pace(t) * disorder(layer(t)) <= tail_after(t) - tail_after(t + 1),
@@ -83,22 +82,21 @@ def falls_by_disorder() -> Proved:
 
 
 def scale_nonnegative() -> Proved:
-    """0 <= R_B^2/(kap g*)."""
-    inverse = weak(kernel.inverse_positive(assume(base.STEPS_SHORT)))
-    return product_nonnegative(product_nonnegative(kernel.square(R_B), inverse), norm_nonnegative(M))
+    """0 <= L_b/(kap g*)."""
+    inverse = weak(kernel.inverse_positive(assume(base.SHORT)))
+    return product_nonnegative(
+        product_nonnegative(assume(base.SMOOTHNESS_NONNEGATIVE), inverse), norm_nonnegative(M)
+    )
 
 
 def step_behind() -> Proved:
     """(E - v) + store never grows."""
-    solution, short = rs.solution_nonzero(), assume(base.STEPS_SHORT)
+    solution, short = rs.solution_nonzero(), assume(base.SHORT)
     weight = product_nonnegative(base.pace_nonnegative(), weak(solution))
-    tilt = base.at_step(rs.TILT.proved())
-    scale = product_nonnegative(
-        kernel.square(R_B), product_nonnegative(kernel.inverse_positive(short), weak(solution))
-    )
+    tilt = assume(base.smooth(t))
     return follows(
         behind(t + 1) - behind(t) <= store(t) - store(t + 1),
-        loss(), (margin, base.component_grows()), (weight, tilt), (scale, falls_by_disorder()),
+        loss(), (margin, base.component_grows()), (weight, tilt), (scale_nonnegative(), falls_by_disorder()),
         nonzero=[short],
     )  # fmt: skip
 
@@ -140,8 +138,7 @@ def prove_behind() -> Proved:
     settled = sharp.BOUNDED.proved()
     last = kernel.instantiate(store_nonnegative(), indices={"t": t0 + t})
     each = sharp.with_shifts(step_behind())
-    each = kernel.instantiate(each, indices={"t": t0 + s})
-    each = discharge(each, specialize(settled, s))
+    each = discharge(sharp.from_start(each, s), specialize(settled, s))
     lost = telescoped(lambda k: behind(t0 + k), t), telescoped(lambda k: store(t0 + k), t)
     claim = fallen_behind(t) <= store(t0)
     return generalize(follows(claim, kernel.sum_order(each, s, below(t)), *lost, last), t, nt.NATURALS)
@@ -176,7 +173,7 @@ BEHIND = Theorem(
 
 # --- explicit, equal scores --------------------------------------------------------------------------------
 
-LOST = R_B**2 / kap * norm(M) * (sharp.far**2 + 2 * (exp(sharp.one) * sharp.drift) ** 2)
+LOST = L_b / kap * norm(M) * (sharp.far**2 + 2 * (exp(sharp.one) * sharp.drift) ** 2)
 
 
 def prove_explicit() -> Proved:

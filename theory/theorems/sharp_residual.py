@@ -23,7 +23,7 @@ from theory import notation as nt
 from theory.lemmas import coefficients as co
 from theory.lemmas import residual_step as rs
 from theory.lemmas import shifts
-from theory.lemmas.residual_step import apart, height, r_star, residual, shift
+from theory.lemmas.residual_step import L_b, apart, height, r_star, residual, shift
 from theory.lemmas.separator_correlation import in_i, in_tau
 from theory.lemmas.symmetric_divergence import R_B
 from theory.notation import STATIC, A, M, T, i, layer, margin, t, tau
@@ -45,10 +45,11 @@ from theory.proof.tactics import (
 )
 from theory.proof.terms import Formula, Index, Term, eq, exp, inner, norm, real, sqrt, substitute, symbol
 from theory.theorems import residual as base
-from theory.theorems.residual import distance, e_max, kap, lo, pace, t0
+from theory.theorems.residual import distance, e_max, lo, pace, t0
 
 REFERENCE = "our Theorem B; beyond the paper's finite-time rate"
 r_max, c0 = symbol("r_max"), symbol("c0")
+kap = base.slack(L_b)
 
 
 def size(t: Index) -> Term:
@@ -79,8 +80,12 @@ SHIFT_LOWER = nt.always(nt.each(lo(t) <= shift(layer(t))))
 SHIFT_UPPER = nt.always(nt.each(shift(layer(t)) <= lo(t) + spread(t)))
 ROOM = norm(r_star) <= r_max
 SETTLED = potential(t0) <= (r_max - norm(r_star)) ** 2
+SMOOTH = nt.always(base.smooth(t0 + t))
 HYPOTHESES = {
-    **without(base.HYPOTHESES, *base.SHIFTS),
+    **without(base.HYPOTHESES, *base.SHIFTS, "steps are short"),
+    "steps are short": base.SHORT,
+    "L_b >= 0": base.SMOOTHNESS_NONNEGATIVE,
+    "L_b bounds the tilt": SMOOTH,
     "the shifts are at least lo": SHIFT_LOWER,
     "the shifts are exponentially small in the gaps": SHIFT_UPPER,
     "r_max is at least ||r*||": ROOM,
@@ -117,7 +122,7 @@ def scale_positive() -> Proved:
 
 def factor_nonnegative() -> Proved:
     """0 <= c0^2 exp(2 R_B r_max)/(4 kap)."""
-    inverse = weak(kernel.inverse_positive(assume(base.STEPS_SHORT)))
+    inverse = weak(kernel.inverse_positive(assume(base.SHORT)))
     square = product_nonnegative(kernel.square(c0), weak(kernel.exp_positive(2 * R_B * r_max)))
     return follows(0 <= c0**2 * exp(2 * R_B * r_max) / (4 * kap), (inverse, square))
 
@@ -163,8 +168,8 @@ def disturbance_bounded() -> Proved:
 
 def potential_falls() -> Proved:
     """If ||r_t|| <= r_max the step's disturbance is no more than the tail it leaves behind."""
-    step = kernel.instantiate(base.anywhere(base.one_step()), reals={"o": (("t",), spread(t))})
-    positive = assume(base.STEPS_SHORT)
+    step = kernel.instantiate(base.one_step(), reals={"o": (("t",), spread(t))})
+    positive = assume(base.SHORT)
     weight = product_nonnegative(weak(kernel.inverse_positive(positive)), base.pace_nonnegative())
     return follows(
         potential(t + 1) <= potential(t),
@@ -178,14 +183,17 @@ def with_shifts(claim: Proved) -> Proved:
     return discharge(claim, *(specialize(assume(f), t) for f in (SHIFT_LOWER, SHIFT_UPPER)))
 
 
+def from_start(claim: Proved, step: Index = t) -> Proved:
+    """A claim about the step t, for t0 + ``step``, where the tilt is bounded."""
+    return discharge(kernel.instantiate(claim, indices={"t": t0 + step}), specialize(assume(SMOOTH), step))
+
+
 def prove_potential() -> Proved:
     """By induction: as long as the potential is at most (r_max - ||r*||)^2 the residual is at most r_max."""
     room = (r_max - norm(r_star)) ** 2
     fallen = with_shifts(discharge(potential_falls(), residual_bounded(assume(potential(t) <= room))))
     grown = follows(potential(t + 1) <= room, fallen, assume(potential(t) <= room))
-    step = kernel.instantiate(grown, indices={"t": t0 + t})
-    first = assume(SETTLED)
-    return induction(first, step, t)
+    return induction(assume(SETTLED), from_start(grown), t)
 
 
 def prove_settled() -> Proved:
@@ -238,7 +246,7 @@ def with_bound(formula: Formula) -> Formula:
 
 def ratio_nonnegative() -> Proved:
     """0 <= (||M||^2/2 + e_max ||M||)/(4 kap)."""
-    inverse = kernel.inverse_positive(assume(base.STEPS_SHORT))
+    inverse = kernel.inverse_positive(assume(base.SHORT))
     return follows(0 <= reach / (4 * kap), (inverse, scale_positive()))
 
 
@@ -307,7 +315,14 @@ EQUAL_C0 = (shifts.G_max + 2) * (T - 1)
 
 def for_equal_scores(node: Any) -> Any:
     """A formula or term with the limit weights and the constant c0 of equal scores."""
-    return substitute(node, reals={**shifts.LIMIT_SHARE, "c0": ((), EQUAL_C0)})
+    return substitute(node, reals={**shifts.LIMIT_SHARE, "c0": ((), EQUAL_C0), "L_b": ((), R_B**2)})
+
+
+def anywhere(claim: Proved) -> Proved:
+    """A claim for any L_b, for L_b = R_B^2, which bounds the tilt everywhere."""
+    claim = kernel.instantiate(claim, reals={"L_b": R_B**2})
+    tilt = kernel.instantiate(base.at_step(rs.TILT.proved()), indices={"t": t0 + t})
+    return discharge(claim, generalize(tilt, t, nt.NATURALS), kernel.square(R_B))
 
 
 def gap_bounded() -> Proved:
@@ -352,7 +367,7 @@ def weights_positive() -> Proved:
 def with_equal_scores(claim: Proved) -> Proved:
     """A claim of this page for the layer with equal non-optimal scores, from the layer's definitions."""
     claim = kernel.instantiate(
-        claim, reals={**shifts.LIMIT_SHARE, "c0": EQUAL_C0, "lo": (("t",), equal_lo(t))}
+        anywhere(claim), reals={**shifts.LIMIT_SHARE, "c0": EQUAL_C0, "lo": (("t",), equal_lo(t))}
     )
     positive = generalize(nt.from_all_times(co.COEFFICIENTS_POSITIVE.proved(), t), t, nt.NATURALS)
     return discharge(claim, *equal_shift_bounds(), weights_positive(), positive)
@@ -378,7 +393,10 @@ LAYER = {
     "T bounds the lengths": nt.LENGTH_BOUND,
     "G_max bounds the score gaps": shifts.GAPS_BOUNDED,
 }
-GENERAL = ("c > 0", "w > 0", "the shifts are at least lo", "the shifts are exponentially small in the gaps")
+GENERAL = (
+    "c > 0", "w > 0", "the shifts are at least lo", "the shifts are exponentially small in the gaps",
+    "L_b >= 0", "L_b bounds the tilt",
+)  # fmt: skip
 
 EQUAL_HYPOTHESES = {
     **{name: for_equal_scores(f) for name, f in without(EXPLICIT_HYPOTHESES, *GENERAL, "c0 >= 0").items()},

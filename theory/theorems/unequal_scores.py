@@ -18,6 +18,7 @@ from theory.lemmas import coefficients as co
 from theory.lemmas import shifts_unequal as su
 from theory.lemmas.separator_correlation import in_i, in_tau
 from theory.lemmas.shifts_unequal import Gam, gam
+from theory.lemmas.symmetric_divergence import R_B
 from theory.notation import STATIC, T, i, layer, t, tau
 from theory.page import Theorem, without
 from theory.proof import kernel
@@ -44,7 +45,7 @@ PAST_THRESHOLD = nt.always(2 * Gam * ((T - 1) * exp(-least_gap(layer(t)))) <= ga
 
 def for_unequal_scores(node: Any) -> Any:
     """A formula or term with the limit weights and the constant c0 of unequal scores."""
-    return substitute(node, reals={**su.LIMIT_SHARE, "c0": ((), C0)})
+    return substitute(node, reals={**su.LIMIT_SHARE, "c0": ((), C0), "L_b": ((), R_B**2)})
 
 
 def at_iterate(page: Theorem) -> Proved:
@@ -96,7 +97,8 @@ def constant_nonnegative() -> Proved:
 
 def with_unequal_scores(claim: Proved) -> Proved:
     """A claim for general shifts, for the layer with any scores past the threshold."""
-    claim = kernel.instantiate(claim, reals={**su.LIMIT_SHARE, "c0": C0, "lo": (("t",), lo(t))})
+    families = {**su.LIMIT_SHARE, "c0": C0, "lo": (("t",), lo(t))}
+    claim = kernel.instantiate(sharp.anywhere(claim), reals=families)
     positive = generalize(at_iterate(su.POSITIVE), t, nt.NATURALS)
     return discharge(claim, *shift_bounds(), weights_positive(), positive, constant_nonnegative())
 
