@@ -1,7 +1,7 @@
 """Numbers of the theorem on Gaussian data: how likely (S) and (N) are in a dimension, and from which on.
 
 The theorem (``theory.theorems.gaussian_data``, ``gaussian_dimension``, ``gaussian_probability``) holds at any
-relative bounds t_q, t_p, t_u, w, y, a of its event. Good ones are searched for in floats; what is then
+relative bounds t_q, ..., h of its event. Good ones are searched for in floats; what is then
 claimed of them is decided by the kernel's ball arithmetic on exact rationals, from the terms that are proved.
 
 The noise is orthogonal to the signals, as in the data set "gaussian": it lives in d - 2 dimensions. The query
@@ -28,14 +28,15 @@ from theory.proof.kernel import Proved
 from theory.proof.normal import canonical
 from theory.proof.tactics import follows
 from theory.proof.terms import Formula, Index, Node, Term, free, number, real, substitute
+from theory.theorems.gaussian_data import d
 from theory.theorems.gaussian_dimension import CONDITIONS, SLOPES
-from theory.theorems.gaussian_probability import BOUND, PROBABILITY, t_p, t_q, t_u
+from theory.theorems.gaussian_probability import BOUND, PROBABILITY, row_excess, t_p, t_q, t_u
 
-NAMES = ("t_q", "t_p", "t_u", "w", "y", "a")
+NAMES = ("t_q", "t_p", "t_u", "w", "y", "a", "h")
 SIGNAL_DIRECTIONS = 2  # in which there is no noise
 QUERIES = ("first", "own")
 FARTHEST = 10**9  # dimensions beyond this are not looked at
-_LOWEST, _HIGHEST = np.full(6, 1e-7), np.array([0.9, 0.9, 0.9, 0.9, 5.0, 0.9])
+_LOWEST, _HIGHEST = np.full(7, 1e-7), np.array([0.9, 0.9, 0.9, 0.9, 5.0, 0.9, 5.0])
 _SPARE = 1e-9  # what the search keeps from the edge, far above its rounding errors
 
 
@@ -54,8 +55,8 @@ class Setting:
 
     def __post_init__(self) -> None:
         """Check the ranges."""
-        if self.n < 1 or self.T < 2:
-            raise InputError(f"Gaussian data need n >= 1 and T >= 2, not n={self.n}, T={self.T}")
+        if self.n < 2 or self.T < 2:
+            raise InputError(f"the Gaussian theorem needs n >= 2 and T >= 2, not n={self.n}, T={self.T}")
         for name in ("signal", "noise"):
             value = getattr(self, name)
             if not (np.isfinite(value) and value > 0):
@@ -85,7 +86,8 @@ def _with_integers(t: Any) -> Any:
 class Terms:
     """The page's quantities in one setting, in the symbols d, t_q, t_p, t_u, w, y, a.
 
-    ``conditions`` and ``slopes`` are pairs (small, large), to hold as small < large and small <= large.
+    ``conditions`` and ``slopes`` are pairs (small, large), to hold as small < large and small <= large. The
+    last condition, that a row's excess x is positive, holds in every larger dimension anyway.
     """
 
     conditions: tuple[tuple[Term, Term], ...]
@@ -101,7 +103,8 @@ def terms(setting: Setting) -> Terms:
         return setting.term(formula[1]), setting.term(formula[2])
 
     conditions, slopes = (tuple(map(sides, table.values())) for table in (CONDITIONS, SLOPES))
-    return Terms(conditions, slopes, setting.term(BOUND))
+    excess = real(0), setting.term(row_excess(d))
+    return Terms((*conditions, excess), slopes, setting.term(BOUND))
 
 
 # --- search, in floats -------------------------------------------------------------------------------------
@@ -140,7 +143,7 @@ def _functions(setting: Setting) -> tuple[list[tuple[Callable[[Values], Any], ..
 
 
 class _Search:
-    """Spare (of the margin, relative) and failure probability over the logarithms x of the six bounds."""
+    """Spare (of the margin, relative) and failure probability over the logarithms x of the bounds."""
 
     def __init__(self, setting: Setting, d: int) -> None:
         self.setting, self.d = setting, d
@@ -154,7 +157,8 @@ class _Search:
         values = dict(zip(NAMES, np.exp(x), strict=True)) | {"d": d}
         scale = d * self.setting.noise**2
         unit = scale * (self.setting.signal**2 + scale / (self.setting.T - 1)) / self.setting.n
-        rows = [(large(values) - small(values)) / unit for small, large in conditions]
+        *rows, excess = ((large(values) - small(values)) for small, large in conditions)
+        rows = [*(row / unit for row in rows), 10 * excess]  # the excess is rarely what binds
         return np.array([*rows, np.log(np.maximum(failure(values), 1e-300))])
 
     def with_slopes(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -162,37 +166,40 @@ class _Search:
         key = x.tobytes()
         if self._last is None or self._last[0] != key:
             step = 1e-5
-            shifts = np.hstack([np.zeros((6, 1)), step * np.eye(6), -step * np.eye(6)])
+            shifts = np.hstack([np.zeros((7, 1)), step * np.eye(7), -step * np.eye(7)])
             rows = self._values(np.clip(x, self.low, self.high)[:, None] + shifts)
-            self._last = key, (rows[:, 0], (rows[:, 1:7] - rows[:, 7:]) / (2 * step))
+            self._last = key, (rows[:, 0], (rows[:, 1:8] - rows[:, 8:]) / (2 * step))
         return self._last[1]
 
     def start(self, delta: float) -> np.ndarray:
         """Bounds that fail with about probability delta, equally likely each."""
-        level = np.log(6 * self.setting.n**2 * self.setting.T**2 / delta) / max(self.d - SIGNAL_DIRECTIONS, 1)
-        return np.clip(np.log([np.sqrt(2 * level)] * 3 + [2 * np.sqrt(level)] * 3), self.low, np.log(0.5))
+        d, pairs = self.d - SIGNAL_DIRECTIONS, self.setting.n**2 * self.setting.T**2
+        level = np.log(7 * pairs / delta) / d
+        row = np.sqrt(3 * (1 + 2 * np.sqrt(level)) / d)
+        first = [*[np.sqrt(2 * level)] * 3, *[2 * np.sqrt(level)] * 3]
+        return np.log([*np.clip(first, 1e-6, 0.5), min(row, 2.0)])
 
     def widest(self, delta: float) -> np.ndarray:
         """The bounds of the largest spare that fail with probability at most delta."""
-        k, goal = len(CONDITIONS), np.log(delta) - _SPARE
+        k, goal = len(CONDITIONS) + 1, np.log(delta) - _SPARE
 
         def constraint(x: np.ndarray) -> np.ndarray:
-            rows = self.with_slopes(x[:6])[0]
-            return np.array([*(rows[:k] - x[6]), goal - rows[k]])
+            rows = self.with_slopes(x[:7])[0]
+            return np.array([*(rows[:k] - x[7]), goal - rows[k]])
 
         def slopes(x: np.ndarray) -> np.ndarray:
-            rows = self.with_slopes(x[:6])[1]
+            rows = self.with_slopes(x[:7])[1]
             return np.vstack([np.hstack([rows[:k], -np.ones((k, 1))]), np.append(-rows[k], 0)])
 
         first = self.start(delta)
         first = np.append(first, float(self.with_slopes(first)[0][:k].min()))
         limits = [*zip(self.low, self.high, strict=True), (None, None)]
-        last = np.eye(7)[6]
-        return self._found(lambda x: (-x[6], -last), constraint, slopes, first, limits)
+        last = np.eye(8)[7]
+        return self._found(lambda x: (-x[7], -last), constraint, slopes, first, limits)
 
     def likeliest(self, first: np.ndarray) -> np.ndarray:
         """The bounds that fail least often at a positive spare, searched for from ``first``."""
-        k = len(CONDITIONS)
+        k = len(CONDITIONS) + 1
 
         def goal(x: np.ndarray) -> tuple[float, np.ndarray]:
             rows, slopes = self.with_slopes(x)
@@ -227,7 +234,7 @@ class _Search:
             method="SLSQP",
             options={"maxiter": 200, "ftol": 1e-9},
         )
-        return np.clip(found.x[:6], self.low, self.high)
+        return np.clip(found.x[:7], self.low, self.high)
 
 
 # --- what is claimed, in balls -----------------------------------------------------------------------------
@@ -326,7 +333,7 @@ def proved(found: Certificate) -> tuple[Proved, ...]:
     claim = kernel.discharge(claim, *(kernel.on_box(f, {}) for f in signs))
     failure = real(Fraction(found.failure))
     likely = follows(1 - failure <= claim.conclusion[2], claim, kernel.on_box(at(of.failure) <= failure, {}))
-    return likely, *(kernel.on_box(at(small) < at(large), {}) for small, large in of.conditions)
+    return likely, *(kernel.on_box(at(small) < at(large), {}) for small, large in of.conditions[:2])
 
 
 def _setting(n: int, T: int, signal: float, noise: float, query: str) -> Setting:

@@ -24,20 +24,23 @@ def pieces():
 def by_hand(setting, d, bounds):
     """Interference, crowding, margin bound and failure probability, from the theorem's statement."""
     n, m, s, scale = setting.n, setting.T - 1, setting.signal, setting.noise**2 * (d - 2)
-    t_q, t_p, t_u, w, y, a = (float(bounds[name]) for name in ("t_q", "t_p", "t_u", "w", "y", "a"))
+    t_q, t_p, t_u, w, y, a, h = (float(bounds[name]) for name in ("t_q", "t_p", "t_u", "w", "y", "a", "h"))
     q, p, u = (scale * t / (1 - t**2) for t in (t_q, t_p, t_u))
     r, c = s**2 + p, s**2 - u
     share = c + (scale * (1 - a) + u) / m
-    margin = (scale * (1 - w) * share + r * q) / n - r * q
+    margin = scale * ((1 - w) * share - (n - 1) * r * h) / n
 
     def tail(t):
         return np.exp(-(d - 2) * t**2 / (1 - t**2)) * (1 - t**2) ** (-(d - 2) / 2)
 
-    def shorter(x):
-        return (np.exp(x) * (1 - x)) ** ((d - 2) / 2)
+    def shorter(x, freedom=d - 2):
+        return (np.exp(x) * (1 - x)) ** (freedom / 2)
 
     failure = n * (n - 1) * (tail(t_q) + m**2 * tail(t_p)) + n * m * (m - 1) / 2 * tail(t_u)
-    failure += n * (shorter(w) + (np.exp(-y) * (1 + y)) ** ((d - 2) / 2)) + n * m * shorter(a)
+    failure += n * (shorter(w) + shorter(-y)) + n * m * shorter(a)
+    wide = (d - 2) * h**2 / (1 + y) - 1
+    assert wide > 0
+    failure += n * shorter(-wide, n - 1)
     return r * q, -c * scale * (1 + y), margin, failure
 
 
@@ -109,7 +112,7 @@ def test_probability_never_reaches_one():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"n": 0}, "n >= 1"),
+        ({"n": 1}, "n >= 2"),
         ({"T": 1}, "T >= 2"),
         ({"signal": 0.0}, "positive signal"),
         ({"noise": float("nan")}, "positive noise"),

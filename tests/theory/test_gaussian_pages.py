@@ -21,7 +21,7 @@ from theory.theorems import gaussian_probability as probability
 
 PROVED = (*pairs.PAGES, *blocks.PAGES, *data.PAGES, *dimension.PAGES, probability.FALLS)
 GIVEN = (*tails.PAGES, probability.PROBABILITY)
-n, q, r, y, a = blocks.n, blocks.q, blocks.r, data.y, data.a
+n, q, f, r, y, a = blocks.n, blocks.q, blocks.f, blocks.r, data.y, data.a
 
 
 @pytest.mark.parametrize("page", PROVED + GIVEN, ids=lambda p: p.key)
@@ -32,7 +32,12 @@ def test_the_page_proves(page):
 
 def test_what_is_not_derived_is_listed():
     assert probability.PROBABILITY.given == tuple(probability.GIVEN)
-    assert set(probability.PROBABILITY.hypotheses) - set(probability.GIVEN) == {"w < 1", "a < 1", "y >= 0"}
+    assert set(probability.PROBABILITY.hypotheses) - set(probability.GIVEN) == {
+        "w < 1",
+        "a < 1",
+        "y >= 0",
+        "x >= 0",
+    }
 
 
 B, P, K = blocks.MARGIN_BOUND, blocks.P, blocks.K
@@ -49,7 +54,7 @@ STRONGER = [
     (blocks.ACUTE, lambda c: blocks.pairs(real(0) <= K(*at, *of))),
     (blocks.MARGIN, lambda c: c[2] >= 2 * B),
     (blocks.MARGIN, lambda c: B + r * q / blocks.count <= c[2]),
-    (blocks.MARGIN, lambda c: (blocks.w * P + r * q) / blocks.count <= c[2]),
+    (blocks.MARGIN, lambda c: blocks.w * P / blocks.count <= c[2]),
     (blocks.SEPARABLE, lambda c: blocks.each(blocks.inner(blocks.A(*at), blocks.SEPARATOR) >= 2)),
     (data.ACUTE, lambda c: blocks.pairs(-data.interference <= K(*at, *of))),
     (data.ACUTE, lambda c: blocks.pairs(-data.crowding <= K(*at, *of))),
@@ -77,23 +82,25 @@ def test_the_union_bound_counts_every_event_once():
     one = {name: (tuple(names), real(1)) for name, names in EVENT_INDICES.items()}
     claim = kernel.instantiate(assume(probability.GIVEN[probability.UNION]), reals=one)
     number, token = as_real(n), as_real(blocks.m)
-    events = (
-        number * (number - 1) * (1 + token**2)
-        + number * token * (token - 1) / 2
-        + 2 * number
-        + number * token
-    )
-    count, count_tokens = (
-        pairs.COUNT.proved(),
-        kernel.instantiate(pairs.COUNT.proved(), indices={"n": blocks.m}),
-    )
+    events = number * (number - 1) * (1 + token**2) + number * token * (token - 1) / 2
+    events = events + 3 * number + number * token
+    count = pairs.COUNT.proved()
+    count_tokens = kernel.instantiate(count, indices={"n": blocks.m})
     factors = [(2 * (1 + token**2), count), (number, count_tokens)]
     counted = follows(eq(claim.conclusion[2], events), *factors)
     assert not counted.hypotheses
 
 
-EVENT_INDICES = {"Q": "ij", "C": ["i", "tau", "j", "rho"], "U": ["i", "tau", "rho"], "S": "i", "L": "i"}
-EVENT_INDICES["V"] = ["i", "tau"]
+PAIR = ["i", "tau", "j", "rho"]
+EVENT_INDICES = {
+    "Q": "ij",
+    "C": PAIR,
+    "U": ["i", "tau", "rho"],
+    "S": "i",
+    "L": "i",
+    "R": "i",
+    "V": ["i", "tau"],
+}
 FEWER_TERMS = {
     "one tail of the query products": lambda b: (
         b
@@ -101,6 +108,9 @@ FEWER_TERMS = {
     ),
     "half the tokens": lambda b: (
         b - probability.count * probability.tokens / 2 * tails.short_tail(a, probability.d)
+    ),
+    "no wide rows": lambda b: (
+        b - probability.count * tails.long_tail(probability.row_excess(probability.d), probability.others)
     ),
     "no long queries": lambda b: b - probability.count * tails.long_tail(y, probability.d),
 }
@@ -186,7 +196,8 @@ def test_the_lemma_on_blocks_holds_on_random_data(seed):
     assert gram.min() >= -e0 * (1 + 1e-12)
     if share < 0:
         return
-    bound = (w * share + r * q) / sequences - r * q
+    rows = np.sqrt(((queries**2).sum(axis=1) - lengths**2).max() / (sequences - 1))
+    bound = (w * share - (sequences - 1) * r * rows) / sequences
     assert bound <= margin_squared(gram) + 1e-9 * np.abs(gram).max()
     room = tokens * (w * share - (sequences - 1) * r * q)
     if room > 0:

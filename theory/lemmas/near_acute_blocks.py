@@ -5,18 +5,19 @@ Sequences i < n, non-optimal tokens tau < m, Delta_(i,tau) = x_(i,o_i) - x_(i,ta
 
     |<Delta_(i,tau), Delta_(j,rho)>| <= r and |<z_i, z_j>| <= q           across sequences (j < i),
     <Delta_(i,tau), Delta_(i,rho)> >= c for rho < tau, ||Delta_(i,tau)||^2 >= c + l   within a sequence,
-    w <= ||z_i||^2 <= y,
+    w <= ||z_i||^2 <= y,   the sum of <z_i, z_j>^2 over j != i is at most (n - 1) f^2,
 
 and let P = c + l/m. Then, besides <A_k, A_l> >= -e0 for all k, l when e0 is at least r q and -c y:
 
-    g*^2 >= (w P + r q)/n - r q,    and (S) holds once w P > (n - 1) r q.
+    g*^2 >= (w P - (n - 1) r f)/n,    and (S) holds once w P > (n - 1) r q.
 
-So (N) holds once the larger of r q and -c y is below (w P + r q)/n - r q.
+So (N) holds once the larger of r q and -c y is below (w P - (n - 1) r f)/n. The margin feels only f, the root
+mean square of a query's products with the others, and not the largest of all products.
 """
 
 from __future__ import annotations
 
-from theory.lemmas.ordered_pairs import every_lower, every_pair
+from theory.lemmas.ordered_pairs import SWAP, every_lower, every_pair
 from theory.notation import A, M, alpha, e0, margin
 from theory.page import Theorem
 from theory.proof import kernel
@@ -58,6 +59,7 @@ i, tau, j, rho = index("i"), index("tau"), index("j"), index("rho")
 count, tokens = as_real(n), as_real(m)
 r, q, c, ell, w, y = (symbol(name) for name in "rqclwy")
 SEQUENCES, TOKENS = below(n), below(m)
+f = symbol("f_q")
 in_i, in_tau, in_rho = assume(member(i, SEQUENCES)), assume(member(tau, TOKENS)), assume(member(rho, TOKENS))
 in_j, before_i = assume(member(j, SEQUENCES)), assume(member(j, below(i)))
 before_tau = assume(member(rho, below(tau)))
@@ -130,6 +132,10 @@ HYPOTHESES = {
     "l >= 0": 0 <= ell,
     "query lengths, below": queries(w <= inner(z(i), z(i))),
     "query lengths, above": queries(inner(z(i), z(i)) <= y),
+    "query rows": queries(
+        total(j, SEQUENCES, inner(z(i), z(j)) ** 2) <= inner(z(i), z(i)) ** 2 + (count - 1) * f**2
+    ),
+    "f > 0": 0 < f,
     "r >= 0": 0 <= r,
     "q >= 0": 0 <= q,
     "T > 1": 0 < tokens,
@@ -144,12 +150,12 @@ HYPOTHESES = {
     "M is not 0": 0 < norm(M),
 }
 P = c + ell / tokens
-MARGIN_BOUND = (w * P + r * q) / count - r * q
+MARGIN_BOUND = (w * P - (count - 1) * r * f) / count
 
 
 _ACROSS = tuple(f"{what} across, {side}" for what in ("tokens", "queries") for side in ("above", "below"))
-_DATA = ("A = Delta z'", *_ACROSS, "tokens within", "token lengths", "l >= 0")
-_SIZES = ("query lengths, below", "r >= 0", "q >= 0", "T > 1", "P >= 0")
+_DATA = ("A = Delta z'", *_ACROSS[:2], "tokens within", "token lengths", "l >= 0")
+_SIZES = ("query lengths, below", "r >= 0", "T > 1", "P >= 0")
 SOLUTION = ("M is a combination of the constraints", "complementary slackness", "M is not 0")
 
 
@@ -367,20 +373,65 @@ def sequence_bounded() -> Proved:
     return follows(w * P * b_i**2 <= inner(a_i, a_i), own, (share, query_length()))
 
 
-def sequences_bounded() -> Proved:
-    """-r q b_i b_j <= <sum of alpha A in i, sum of alpha A in j> for all i, j < n."""
+def query_product() -> Term:
+    """<z_i, z_j>."""
+    return inner(z(i), z(j))
+
+
+def cost(i: Index, j: Index, b_i: Term, b_j: Term) -> Term:
+    """What the pair of sequences i, j may take from ||M||^2: r (<z_i, z_j>^2/f + f) (b_i^2 + b_j^2)/4."""
+    return r * (inner(z(i), z(j)) ** 2 / f + f) * (b_i**2 + b_j**2) / 4
+
+
+def pair_bounded(sign: Proved, size: Term, side: str) -> Proved:
+    """0 <= <a_i, a_j> + cost for j < i, when |<z_i, z_j>| is ``size``, proved nonnegative by ``sign``.
+
+    <a_i, a_j> >= -r |<z_i, z_j>| b_i b_j, and the cost is at least that: 2 |x| <= x^2/f + f.
+    """
     lower_weight = every_lower(alpha(i, rho), n, weight(i, in_i, rho, in_rho), i)
-    later = weight(i, in_i, tau, in_tau)
-    earlier = everywhere(lower_weight, (i, in_i), (j, before_i))
-    pair = follows(
-        -r * q * alpha(i, tau) * alpha(j, rho) <= alpha(i, tau) * alpha(j, rho) * K(i, tau, j, rho),
-        (product_nonnegative(later, earlier), across_bounded()),
+    weights = product_nonnegative(
+        weight(i, in_i, tau, in_tau), everywhere(lower_weight, (i, in_i), (j, before_i))
     )
-    body = inner(a_i, a_j) + r * q * b_i * b_j
-    lower = follows(0 <= body, sum_order(sum_order(pair, rho, TOKENS), tau, TOKENS))
-    upper = restate(0 <= inner(a_j, a_i) + r * q * b_j * b_i, lower)
-    twin = inner(a_i, a_i) + r * q * b_i * b_i
-    diagonal = follows(0 <= twin, length_nonnegative(a_i), (product_bounded(), kernel.square(b_i)))
+    bound = everywhere(
+        hypothesis(f"tokens across, {side}"), (i, in_i), (tau, in_tau), (j, before_i), (rho, in_rho)
+    )
+    both = alpha(i, tau) * alpha(j, rho)
+    pair = follows(
+        -r * size * both <= both * K(i, tau, j, rho),
+        (product_nonnegative(weights, sign), bound),
+        (both, gram(i, tau, j, rho)),
+    )
+    steep = product_nonnegative(hypothesis("r >= 0"), weak(kernel.inverse_positive(hypothesis("f > 0"))))
+    return follows(
+        0 <= inner(a_i, a_j) + cost(i, j, b_i, b_j),
+        sum_order(sum_order(pair, rho, TOKENS), tau, TOKENS),
+        (steep, kernel.square((size - f) * b_i)),
+        (steep, kernel.square((size - f) * b_j)),
+        (product_nonnegative(hypothesis("r >= 0"), sign), kernel.square(b_i - b_j)),
+        nonzero=[hypothesis("f > 0")],
+    )
+
+
+def sequences_bounded() -> Proved:
+    """0 <= <sum of alpha A in i, sum of alpha A in j> + cost for all i, j < n."""
+    product = query_product()
+    near, far = assume(0 <= product), assume(product < 0)
+    lower = kernel.cases(
+        pair_bounded(near, product, "below"),
+        pair_bounded(follows(0 <= -product, far), -product, "above"),
+        near.conclusion[1],
+        product,
+    )
+    upper = restate(0 <= inner(a_j, a_i) + cost(j, i, b_j, b_i), lower)
+    positive = weak(hypothesis("f > 0"))
+    steep = product_nonnegative(hypothesis("r >= 0"), weak(kernel.inverse_positive(hypothesis("f > 0"))))
+    diagonal = follows(
+        0 <= inner(a_i, a_i) + cost(i, i, b_i, b_i),
+        length_nonnegative(a_i),
+        (steep, kernel.square(inner(z(i), z(i)) * b_i)),
+        (product_nonnegative(hypothesis("r >= 0"), positive), kernel.square(b_i)),
+    )
+    body = inner(a_i, a_j) + cost(i, j, b_i, b_j)
     return everywhere(every_pair(body, n, diagonal, lower, upper, i, j), (i, in_i), (j, in_j))
 
 
@@ -392,32 +443,52 @@ def by_sequences() -> Proved:
     return kernel.instantiate(opened, vectors={"v": (("i",), a_i)})
 
 
-def prove_margin() -> Proved:
-    """||M||^2 >= (w P + r q) sum of b_i^2 - r q B^2 and the sum of b_i^2 is at least B^2/n, B = ||M||^2."""
+def prove_expanded() -> Proved:
+    """(w P - (n - 1) r f) sum of b_i^2 <= ||M||^2: the squares, less the cost of every pair."""
     together = sequences_bounded()
     row = term_of_sum(together, j, SEQUENCES, in_i)
-    diagonal = sum_order(
-        follows((w * P + r * q) * b_i**2 <= row.conclusion[2], row, sequence_bounded()), i, SEQUENCES
+    own = sum_order(
+        follows(w * P * b_i**2 + cost(i, i, b_i, b_i) <= row.conclusion[2], row, sequence_bounded()),
+        i,
+        SEQUENCES,
+    )
+    products = inner(z(i), z(j)) ** 2 * b_j**2
+    swap = kernel.instantiate(SWAP.proved(), reals={"f": (("i", "j"), products)})
+    rows = sum_order(
+        follows(
+            total(j, SEQUENCES, inner(z(i), z(j)) ** 2) * b_i**2
+            <= (inner(z(i), z(i)) ** 2 + (count - 1) * f**2) * b_i**2,
+            (kernel.square(b_i), everywhere(hypothesis("query rows"), (i, in_i))),
+        ),
+        i,
+        SEQUENCES,
     )
     hole = vector("x")
-    square = congruence(hypothesis("M is a combination of the constraints"), inner(hole, hole), hole)
-    expanded = follows(
-        (w * P + r * q) * total(i, SEQUENCES, b_i**2) <= inner(M, M) + r * q * total_alpha**2,
-        diagonal,
-        square,
+    steep = product_nonnegative(hypothesis("r >= 0"), weak(kernel.inverse_positive(hypothesis("f > 0"))))
+    return follows(
+        (w * P - (count - 1) * r * f) * total(i, SEQUENCES, b_i**2) <= inner(M, M),
+        own,
+        congruence(hypothesis("M is a combination of the constraints"), inner(hole, hole), hole),
         by_sequences(),
+        (r / f, swap),
+        (steep, rows),
+        nonzero=[hypothesis("f > 0")],
     )
+
+
+def prove_margin() -> Proved:
+    """The sum of b_i^2 is at least B^2/n, B = sum of alpha = ||M||^2; so ||M||^2 >= bound ||M||^4."""
     positive, solution = hypothesis("n > 0"), hypothesis("M is not 0")
     size, inverse = norm_squared(M), kernel.inverse_positive(solution)
-    strong, feeble = assume(0 <= w * P + r * q), assume(w * P + r * q < 0)
+    left = w * P - (count - 1) * r * f
+    strong, feeble = assume(0 <= left), assume(left < 0)
     mass = hypothesis("complementary slackness")
     product = follows(
         MARGIN_BOUND * total_alpha**2 <= inner(M, M),
-        expanded,
+        prove_expanded(),
         (strong, mean_square(b_i, i, n, positive)),
         nonzero=[positive],
     )
-    shrink = product_nonnegative(product_nonnegative(inverse, inverse), product_nonnegative(inverse, inverse))
     reach = follows(
         MARGIN_BOUND * norm(M) ** 4 <= norm(M) ** 2,
         product,
@@ -425,13 +496,10 @@ def prove_margin() -> Proved:
         (MARGIN_BOUND * (inner(M, M) + norm(M) ** 2), size),
         size,
     )
-    large = follows(
-        MARGIN_CLAIM,
-        (weak(shrink), reach),
-        nonzero=[solution],
-    )
-    low = product_nonnegative(kernel.inverse_positive(positive), follows(0 < -(w * P + r * q), feeble))
-    small = follows(MARGIN_CLAIM, low, product_bounded(), kernel.square(margin))
+    shrink = product_nonnegative(product_nonnegative(inverse, inverse), product_nonnegative(inverse, inverse))
+    large = follows(MARGIN_CLAIM, (weak(shrink), reach), nonzero=[solution])
+    low = product_nonnegative(kernel.inverse_positive(positive), follows(0 < -left, feeble))
+    small = follows(MARGIN_CLAIM, low, kernel.square(margin))
     return kernel.cases(large, small, strong.conclusion[1], strong.conclusion[2])
 
 
@@ -447,6 +515,7 @@ ACUTE = Theorem(
     statement=r"{claim}.",
     hypotheses=_some(
         *_DATA,
+        *_ACROSS[2:],
         "query lengths, above",
         "r >= 0",
         "q >= 0",
@@ -462,7 +531,7 @@ SEPARABLE = Theorem(
     kind="lemma",
     reference=REFERENCE,
     statement=r"{claim}: (S) holds.",
-    hypotheses=_some(*_DATA, *_SIZES, "w P > (n - 1) r q"),
+    hypotheses=_some(*_DATA, *_ACROSS[2:], *_SIZES, "q >= 0", "w P > (n - 1) r q"),
     claim=SEPARABLE_CLAIM,
     prove=prove_separable,
 )
@@ -472,7 +541,7 @@ MARGIN = Theorem(
     kind="lemma",
     reference=REFERENCE,
     statement=r"{claim}.",
-    hypotheses=_some(*_DATA, *_SIZES, "n > 0", "alpha >= 0", *SOLUTION),
+    hypotheses=_some(*_DATA, *_SIZES, "query rows", "f > 0", "n > 0", "alpha >= 0", *SOLUTION),
     claim=MARGIN_CLAIM,
     prove=prove_margin,
 )

@@ -1,8 +1,8 @@
 """Sums and claims over pairs of numbered things: the diagonal, and every other pair twice.
 
-With i, j below n:  sum_i sum_j f(i,j) = sum_i f(i,i) + sum_i sum_(j<i) (f(i,j) + f(j,i)), hence there are
-n (n - 1)/2 pairs j < i; what is nonnegative on the diagonal and on both sides of it is so for every pair;
-what is nonnegative for every i < n is so for every j < i.
+With i, j below n:  sum_i sum_j f(i,j) = sum_i f(i,i) + sum_i sum_(j<i) (f(i,j) + f(j,i)), hence two sums may
+change places, and there are n (n - 1)/2 pairs j < i. What is nonnegative on the diagonal and on both sides of
+it is so for every pair; what is nonnegative for every i < n is so for every j < i.
 """
 
 from __future__ import annotations
@@ -62,6 +62,15 @@ def prove_double_sum() -> Proved:
     """By induction on n: row n and column n are added on both sides."""
     step = follows(double_sum_is(n + 1), assume(double_sum_is(n)))
     return kernel.induction(equation(double_sum_is(Index(("ix", (), 0)))), step, n)
+
+
+SWAP_CLAIM = eq(double(f(i, j), ALL), double(f(j, i), ALL))
+
+
+def prove_swap() -> Proved:
+    """The identity's right side does not change when f(i,j) and f(j,i) change places."""
+    swapped = kernel.instantiate(DOUBLE_SUM.proved(), reals={"f": (("i", "j"), f(j, i))})
+    return follows(SWAP_CLAIM, specialize(DOUBLE_SUM.proved(), n), specialize(swapped, n))
 
 
 COUNT_CLAIM = eq(double(real(1), LOWER), as_real(n) * (as_real(n) - 1) / 2)
@@ -170,6 +179,16 @@ DOUBLE_SUM = Theorem(
     claim=forall(n, NATURALS, double_sum_is(n)),
     prove=prove_double_sum,
 )
+SWAP = Theorem(
+    key="swapped-sum",
+    title="Two sums may change places",
+    kind="lemma",
+    reference=REFERENCE,
+    statement=r"{claim}.",
+    hypotheses={},
+    claim=SWAP_CLAIM,
+    prove=prove_swap,
+)
 COUNT = Theorem(
     key="pair-count",
     title="There are n (n - 1)/2 pairs",
@@ -204,4 +223,4 @@ EVERY_LOWER = Theorem(
     claim=EVERY_LOWER_CLAIM,
     prove=prove_every_lower,
 )
-PAGES = (DOUBLE_SUM, COUNT, EVERY_PAIR, EVERY_LOWER)
+PAGES = (DOUBLE_SUM, SWAP, COUNT, EVERY_PAIR, EVERY_LOWER)

@@ -7,10 +7,11 @@ the event
     |<z_i, z_j>| <= sigma^2 d q,  |<xi_(i,tau), xi_(j,rho)>| <= sigma^2 d p     for j < i,
     <xi_(i,tau), xi_(i,rho)> >= -sigma^2 d u                                  for rho < tau,
     sigma^2 d (1 - w) <= ||z_i||^2 <= sigma^2 d (1 + y),  ||xi_(i,tau)||^2 >= sigma^2 d (1 - a),
+    the sum of <z_i, z_j>^2 over j != i is at most (n - 1) (sigma^2 d h)^2,
     |<mu_i, xi_(j,tau)>| <= g   (g = 0 where the noise is orthogonal to the signals),
 
 with r = s^2 + 2 g + sigma^2 d p, c = s^2 - 2 g - sigma^2 d u, P = c + sigma^2 d (1 - a + u)/m and
-B = (sigma^2 d (1 - w) P + r sigma^2 d q)/n - r sigma^2 d q:
+B = sigma^2 d ((1 - w) P - (n - 1) r h)/n:
 
     <A_k, A_l> >= -e0 for all k, l, where e0 = max(r sigma^2 d q, -c sigma^2 d (1 + y)),   and  B <= g*^2.
 
@@ -63,12 +64,13 @@ from theory.proof.terms import (
     maximum,
     open_binder,
     symbol,
+    total,
     vector,
 )
 
 REFERENCE = "our theorem on Gaussian data"
 s, sigma, d, g = (symbol(name) for name in ("s", "sigma", "d", "g"))
-q, p, u, w, y, a = (symbol(name) for name in "qpuwya")
+q, p, u, w, y, a, h = (symbol(name) for name in "qpuwyah")
 scale = sigma**2 * d  # the mean squared length of a noise vector
 
 
@@ -99,6 +101,10 @@ cross, own_left, own_right = (
 EVENT = {
     "queries across, above": query_pairs(inner(z(i), z(j)) <= scale * q),
     "queries across, below": query_pairs(-(scale * q) <= inner(z(i), z(j))),
+    "query rows": queries(
+        total(j, blocks.SEQUENCES, inner(z(i), z(j)) ** 2)
+        <= inner(z(i), z(i)) ** 2 + (count - 1) * (scale * h) ** 2
+    ),
     "noise across, above": across(cross <= scale * p),
     "noise across, below": across(-(scale * p) <= cross),
     "noise within": within(-(scale * u) <= inner(xi(i, tau), xi(i, rho))),
@@ -120,7 +126,7 @@ r = s**2 + 2 * g + scale * p
 c = s**2 - 2 * g - scale * u
 P = c + scale * (1 - a + u) / tokens
 interference, crowding = r * (scale * q), -c * (scale * (1 + y))
-BOUND = (scale * (1 - w) * P + interference) / count - interference
+BOUND = (scale * (1 - w) * P - (count - 1) * r * (scale * h)) / count
 ACUTENESS = maximum(interference, crowding)
 HYPOTHESES = {
     "A = (mu - xi) z'": _gram_is(),
@@ -128,6 +134,7 @@ HYPOTHESES = {
     **EVENT,
     "g >= 0": 0 <= g,
     "d > 0": 0 < scale,
+    "h > 0": 0 < h,
     "q >= 0": 0 <= q,
     "p >= 0": 0 <= p,
     "u >= 0": 0 <= u,
@@ -153,6 +160,7 @@ _FAMILIES = {
     "reals": {
         "r": r,
         "q": scale * q,
+        "f_q": scale * h,
         "c": c,
         "l": scale * (1 - a + u),
         "w": scale * (1 - w),
@@ -255,18 +263,25 @@ def interference_nonnegative() -> Proved:
     return product_nonnegative(cross_bound_nonnegative(), size(hypothesis("q >= 0")))
 
 
+def row_bound_positive() -> Proved:
+    """0 < sigma^2 d h."""
+    return product_nonnegative(hypothesis("d > 0"), hypothesis("h > 0"))
+
+
 def cross_bound_nonnegative() -> Proved:
     """0 <= r."""
     return follows(moved("r >= 0"), kernel.square(s), hypothesis("g >= 0"), size(hypothesis("p >= 0")))
 
 
 def outweighed() -> Proved:
-    """(n - 1) r q < w P, from r q < B."""
+    """(n - 1) r q <= n r q < n B <= w P."""
     positive = sequences_positive()
+    rows = product_nonnegative(cross_bound_nonnegative(), weak(row_bound_positive()))
     return follows(
         moved("w P > (n - 1) r q"),
         (positive, hypothesis("the margin outweighs the pairs across")),
-        (weak(positive), interference_nonnegative()),
+        interference_nonnegative(),
+        (follows(0 <= count - 1, hypothesis("n >= 1")), rows),
         nonzero=[positive],
     )
 
@@ -293,7 +308,8 @@ def from_event(claim: Proved) -> Proved:
     spread = follows(0 <= 1 - a + u, hypothesis("a <= 1"), hypothesis("u >= 0"))
     facts = [
         *tokens_across(), tokens_within(), token_lengths(), size(spread), cross_bound_nonnegative(),
-        size(hypothesis("q >= 0")), sequences_positive(), share_nonnegative(), outweighed(),
+        size(hypothesis("q >= 0")), row_bound_positive(), sequences_positive(), share_nonnegative(),
+        outweighed(),
     ]  # fmt: skip
     claim = kernel.instantiate(claim, **_FAMILIES)
     return discharge(claim, *(fact for fact in facts if fact.conclusion in claim.hypotheses))
@@ -327,7 +343,8 @@ def prove_separable() -> Proved:
     return from_event(blocks.SEPARABLE.proved())
 
 
-_SOLUTION = ("alpha >= 0", *blocks.SOLUTION)
+_SOLUTION, _ROWS = ("alpha >= 0", *blocks.SOLUTION), ("query rows", "h > 0")
+_QUERY_PAIRS = ("queries across, above", "queries across, below")
 
 
 ACUTE = Theorem(
@@ -337,7 +354,7 @@ ACUTE = Theorem(
     reference=REFERENCE,
     statement=r"{claim}: (N), with the following page.",
     hypotheses=without(
-        HYPOTHESES, "query lengths, below", "w < 1", "n >= 1", "T > 1", *LARGE_MARGIN, *_SOLUTION
+        HYPOTHESES, *_ROWS, "query lengths, below", "w < 1", "n >= 1", "T > 1", *LARGE_MARGIN, *_SOLUTION
     ),
     claim=ACUTE_CLAIM,
     prove=prove_acute,
@@ -348,7 +365,7 @@ MARGIN = Theorem(
     kind="theorem",
     reference=REFERENCE,
     statement=r"{claim}: (N), with the page before.",
-    hypotheses=without(HYPOTHESES, "query lengths, above"),
+    hypotheses=without(HYPOTHESES, *_QUERY_PAIRS, "query lengths, above"),
     claim=MARGIN_CLAIM,
     prove=prove_margin,
 )
@@ -358,7 +375,7 @@ SEPARABLE = Theorem(
     kind="theorem",
     reference=REFERENCE,
     statement=r"{claim}: (S).",
-    hypotheses=without(HYPOTHESES, "query lengths, above", LARGE_MARGIN[1], *_SOLUTION),
+    hypotheses=without(HYPOTHESES, _ROWS[0], "query lengths, above", LARGE_MARGIN[1], *_SOLUTION),
     claim=SEPARABLE_CLAIM,
     prove=prove_separable,
 )

@@ -3,7 +3,7 @@
 n (B - e0)/(sigma^2 d) is affine in d (B, e0 and the bounds as on the page before). So the margin outweighs
 the pairs between two dimensions at which it does, and beyond one if moreover the slope is not negative:
 
-    (2 n - 1) q p <= (1 - w) k,    n (1 + y) u + (n - 1) q p <= (1 - w) k,    k = (1 - a + u)/m - u.
+    (n q + (n - 1) h) p <= (1 - w) k,   n (1 + y) u + (n - 1) h p <= (1 - w) k,   k = (1 - a + u)/m - u.
 """
 
 from __future__ import annotations
@@ -16,14 +16,28 @@ from theory.proof import kernel
 from theory.proof.kernel import Proved, assume
 from theory.proof.tactics import follows, product_nonnegative, weak
 from theory.proof.terms import Formula, Term, substitute, symbol
-from theory.theorems.gaussian_data import BOUND, REFERENCE, a, crowding, d, interference, p, q, sigma, u, w, y
+from theory.theorems.gaussian_data import (
+    BOUND,
+    REFERENCE,
+    a,
+    crowding,
+    d,
+    h,
+    interference,
+    p,
+    q,
+    sigma,
+    u,
+    w,
+    y,
+)
 
 low, high = symbol("d1"), symbol("d2")
 CONDITIONS = {"across": interference < BOUND, "within": crowding < BOUND}
 _GROWTH = (1 - w) * ((1 - a + u) / tokens - u)
 SLOPES = {
-    "across": (2 * count - 1) * q * p <= _GROWTH,
-    "within": count * (1 + y) * u + (count - 1) * q * p <= _GROWTH,
+    "across": (count * q + (count - 1) * h) * p <= _GROWTH,
+    "within": count * (1 + y) * u + (count - 1) * h * p <= _GROWTH,
 }
 _SIGNS = {"sigma is not 0": 0 < sigma**2, "n > 0": 0 < count}
 BETWEEN_HYPOTHESES = {**_SIGNS, "d1 > 0": 0 < low, "d1 <= d": low <= d, "d < d2": d < high}
