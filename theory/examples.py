@@ -18,7 +18,7 @@ def _named(search: Search, number: int) -> Draw:
     """Small problem ``number``: entries of one or two digits, no extreme scales."""
     draw = search.fresh(number)
     mild = {("choice", f"scale {group}"): Fraction(number % 4) for group in _SCALES}
-    return Draw(f"example/{number}", mild, draw.positive)
+    return Draw(f"example/{number}", mild, draw.wants)
 
 
 def _sides(model: Model, page: Theorem) -> list[Side]:

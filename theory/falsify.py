@@ -16,13 +16,14 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from theory.model import Model, Side, UndecidedError, approximate, exact, precision
+from theory.model import Model, Side, UndecidedError, approximate, exact, precision, tight_bounds
 from theory.page import Theorem
-from theory.proof.terms import NATURALS, Formula, Node, free
-from theory.small_problem import SmallProblem, model
+from theory.proof.terms import NATURALS, Formula, Node, eq, free, norm, number, vector
+from theory.small_problem import TIGHT, SmallProblem, model
 
 Gene = tuple[Any, ...]
 HORIZON = 5
+FRESH = 8  # random candidates looked at before each climb
 _SCALES = {"unit": (0, 0), "mild": (0, 0), "wide": (-2, 2), "extreme": (-8, 8)}
 
 
@@ -34,6 +35,40 @@ def _rounded(q: Fraction, digits: int = 3) -> Fraction:
     return Fraction(round(q, digits - 1 - size))
 
 
+def _body(formula: Formula) -> Formula:
+    """A formula without its universal quantifiers."""
+    while formula[0] == "forall":
+        formula = formula[3]
+    return formula
+
+
+@dataclass(frozen=True)
+class Wants:
+    """What a statement's hypotheses say outright, so that the search need not find it out.
+
+    Attributes:
+        positive: symbols s with a hypothesis 0 < s or 0 <= s.
+        bounded: plain symbols that a hypothesis bounds.
+        zero_start: whether W_0 = 0 is a hypothesis.
+    """
+
+    positive: frozenset[str] = frozenset()
+    bounded: frozenset[str] = frozenset()
+    zero_start: bool = False
+
+    @classmethod
+    def of(cls, hypotheses: Iterable[Formula]) -> Wants:
+        """Read them off."""
+        hypotheses = list(hypotheses)
+        bodies = [_body(f) for f in hypotheses]
+        positive = {
+            b[2][1] for b in bodies if b[0] in ("lt", "le") and b[1] == ("num", 0) and b[2][0] == "sym"
+        }
+        bounded = {name for f in hypotheses for name, _, _ in tight_bounds(f)}
+        start = eq(norm(vector("W", number(0))), 0)
+        return cls(frozenset(positive), frozenset(bounded), start in bodies)
+
+
 @dataclass
 class Draw:
     """One candidate: a seed that determines every number, and the numbers changed since.
@@ -41,13 +76,13 @@ class Draw:
     Attributes:
         seed: the default of each gene is drawn from it and the gene's name.
         changed: gene -> value, what the search has altered.
-        positive: names of symbols that a hypothesis wants positive.
+        wants: what the hypotheses say outright.
         used: the genes that the last model asked for.
     """
 
     seed: str
     changed: dict[Gene, Fraction] = field(default_factory=dict)
-    positive: frozenset[str] = frozenset()
+    wants: Wants = Wants()
     used: dict[Gene, Fraction] = field(default_factory=dict, repr=False)
 
     def _random(self, *key: Any) -> random.Random:
@@ -105,7 +140,7 @@ class Draw:
                 factor = Fraction(rng.choice([200, 1000, 100_000, 300, 110, 101]), 100)
                 new = value * factor if rng.random() < 0.5 else value / factor
             changed[gene] = _rounded(new) if abs(new) < 10**12 else value
-        return Draw(self.seed, changed, self.positive)
+        return Draw(self.seed, changed, self.wants)
 
     # what the numbers mean
 
@@ -139,18 +174,34 @@ class Draw:
         found = SmallProblem(tuple(tokens), tuple(queries), tuple(labels), decoder)
         return found if found.constraints and found.dual is not None else None
 
+    def given(self, problem: SmallProblem) -> dict[str, Any]:
+        """M and the counts where they are not the problem's own (what a page says they are goes first)."""
+        out: dict[str, Any] = {}
+        way = self.choice("separator", ["own"] * 4 + ["longer", "any"])
+        if way != "own":
+            size = 1 + abs(self.number("weights", "separator")) if way == "longer" else Fraction(1)
+            noise = [self.number("weights", "M", k) if way == "any" else 0 for k in range(problem.dimension)]
+            own = problem.solution or ()
+            out["M"] = tuple(
+                exact(Fraction(int(x.p), int(x.q)) * size + e) for x, e in zip(own, noise, strict=True)
+            )
+        for name in ("n", "N", "T"):
+            if self.choice(f"count {name}", [1, 1, 1, 1, 1, 0]) == 0:
+                out[name] = exact(self.number("real", name, positive=True))
+        return out
+
     def free_value(self, problem: SmallProblem, kind: str, name: str, at: tuple[int, ...]) -> Any:
         """The value of a symbol that neither the hypotheses nor the problem determine."""
         if kind == "sym":
             group = "step" if name in ("e", "eta") else "real"
             group = "coefficient" if name in ("c", "p", "a") else group
-            positive = name in self.positive or self.choice(f"sign {name}", [0, 1, 1]) == 1
+            positive = name in self.wants.positive or self.choice(f"sign {name}", [0, 1]) == 1
             return exact(self.number(group, name, *at, positive=positive))
         if name == "W":
             ways = ["zero", "along"] if at == (0,) else []
             way = self.choice(f"{name} {at}", [*ways, "along", "near", "near", "any"])
             size = self.number("weights", "size", name, *at)
-            if way == "zero":
+            if way == "zero" or (at == (0,) and self.wants.zero_start):
                 return (exact(0),) * problem.dimension
             base = tuple(size * Fraction(int(x.p), int(x.q)) for x in problem.solution or ())
             if way == "along":
@@ -187,6 +238,12 @@ class Draw:
             hypotheses=hypotheses,
             free=lambda kind, name, at: self.free_value(problem, kind, name, at),
             layer=self.choice("layer", [1, 1, 0]) == 1,
+            given=self.given(problem),
+            tighten=[
+                name
+                for name in sorted(self.wants.bounded | TIGHT)
+                if name in TIGHT or self.choice(f"tight {name}", [1, 1, 1, 0]) == 1
+            ],
             indices=indices,
             horizon=HORIZON,
         )
@@ -237,18 +294,6 @@ class Falsification:
     met: int
     counterexample: Witness | None
     witness: Witness | None
-
-
-def _positive_names(hypotheses: Iterable[Formula]) -> frozenset[str]:
-    """Symbols s with a hypothesis 0 < s or 0 <= s, under quantifiers or not."""
-    names = set()
-    for f in hypotheses:
-        body = f
-        while body[0] == "forall":
-            body = body[3]
-        if body[0] in ("lt", "le") and body[1] == ("num", 0) and body[2][0] == "sym":
-            names.add(body[2][1])
-    return frozenset(names)
 
 
 def _shortfall(found: Model, hypotheses: Iterable[Formula]) -> float:
@@ -309,10 +354,10 @@ class Search:
     watch: Callable[[Model], None] | None = None
 
     def __post_init__(self) -> None:
-        """Collect the free indices and the wanted signs."""
+        """Collect the free indices and what the hypotheses say outright."""
         everything: list[Node] = [*self.hypotheses, self.claim]
         self._indices = frozenset(name for f in everything for kind, name in free(f) if kind == "ix")
-        self._positive = _positive_names(self.hypotheses)
+        self._wants = Wants.of(self.hypotheses)
 
     def model(self, draw: Draw) -> Model | None:
         """The model of a candidate."""
@@ -320,7 +365,7 @@ class Search:
 
     def fresh(self, number: int) -> Draw:
         """A new random candidate."""
-        return Draw(f"{self.key}/{self.seed}/{number}", {}, self._positive)
+        return Draw(f"{self.key}/{self.seed}/{number}", {}, self._wants)
 
     def score(self, draw: Draw) -> float:
         """Judge a candidate: below -1 while hypotheses fail, else the claim's ratio."""
@@ -363,16 +408,19 @@ class Search:
     def run(self, tries: int, climb: int = 24) -> None:
         """Several climbs of that length, from random starts and from the best of what is known."""
         rng = random.Random(f"{self.key}/{self.seed}")
-        number = 0
+        number = rounds = 0
         with precision():
             while self.tried < tries and self.counterexample is None:
-                number += 1
-                start = self.fresh(number)
-                if self.best is not None and number % 3 == 0:
-                    start = self.best.draw
-                elif self.pool and number % 3 == 1:
-                    start = rng.choice(self.pool)
-                self.climb(start, min(climb, tries - self.tried), rng)
+                rounds += 1
+                start = self.best.draw if self.best is not None and rounds % 3 == 0 else None
+                if start is None:  # the best of some random candidates
+                    graded = []
+                    for _ in range(min(FRESH, tries - self.tried)):
+                        number += 1
+                        graded.append((self.score(self.fresh(number)), -number))
+                    start = self.fresh(-max(graded)[1])
+                if self.counterexample is None:
+                    self.climb(start, min(climb, tries - self.tried), rng)
 
 
 def falsify(page: Theorem, *, seed: int = 0, tries: int = 200) -> Falsification:
@@ -404,9 +452,7 @@ def falsify(page: Theorem, *, seed: int = 0, tries: int = 200) -> Falsification:
 
 def _says_only_a_sign(claim: Formula) -> bool:
     """A claim 0 < x or 0 <= x has no tightness: its ratio says nothing."""
-    body = claim
-    while body[0] == "forall":
-        body = body[3]
+    body = _body(claim)
     return body[0] in ("lt", "le") and ("num", 0) in (body[1], body[2])
 
 

@@ -207,7 +207,8 @@ def tight_bounds(formula: Formula) -> tuple[tuple[str, int, Formula], ...]:
     """Plain symbols that an inequality bounds: (name, side, the bounding term).
 
     ``side`` +1 reads "symbol >= term" and -1 "symbol <= term"; the formula returned is "term <= term" under
-    the same quantifiers. Only bounds that are linear in the symbol with a rational factor.
+    the same quantifiers. Only bounds that are linear in the symbol; what multiplies it is taken to be
+    positive (a guide for making models: the hypothesis is checked in the model that results).
     """
     body, binders = _opened(formula)
     if body[0] != "le":
@@ -215,23 +216,21 @@ def tight_bounds(formula: Formula) -> tuple[tuple[str, int, Formula], ...]:
     slack = normal(body[2] - body[1])
     out = []
     for monomial, factor in slack.items():
-        if (
-            len(monomial) != 1
-            or monomial[0][0][0] != "sym"
-            or len(monomial[0][0]) != 2
-            or monomial[0][1] != 1
-        ):
-            continue
-        symbol: Term = monomial[0][0]
-        rest = {m: -c / factor for m, c in slack.items() if m != monomial}
-        term = polynomial_term(rest)
-        names = free(term)
-        if ("sym", symbol[1]) in names or not any(kind != "ix" for kind, _ in names):
-            continue
-        both = Formula(("le", term, term))
-        for name, dom in reversed(binders.items()):
-            both = forall(Index(("ix", (name,), 0)), dom, both)
-        out.append((symbol[1], 1 if factor > 0 else -1, both))
+        for symbol, power in monomial:
+            if symbol[0] != "sym" or len(symbol) != 2 or power != 1:
+                continue
+            rest = {m: -c / factor for m, c in slack.items() if m != monomial}
+            term = polynomial_term(rest)
+            others = tuple(pair for pair in monomial if pair[0] != symbol)
+            if others:
+                term = term / polynomial_term({others: Fraction(1)})
+            names = free(term)
+            if ("sym", symbol[1]) in names or not any(kind != "ix" for kind, _ in names):
+                continue
+            both = Formula(("le", term, term))
+            for name, dom in reversed(binders.items()):
+                both = forall(Index(("ix", (name,), 0)), dom, both)
+            out.append((symbol[1], 1 if factor > 0 else -1, both))
     return tuple(out)
 
 
@@ -311,7 +310,8 @@ class Model:
             if found is not None:
                 kind = "sym" if isinstance(found.body, Term) else "vsym"
                 known = self._definitions.setdefault((kind, found.name), [])
-                if not known:  # a second equation for the same symbol is checked, not assumed
+                # A second equation for the same symbol is checked, not assumed.
+                if all(len(other.pattern) != len(found.pattern) for other in known):
                     known.append(found)
                     self._constructed.add(formula)
             for name, side, solved in tight_bounds(formula):

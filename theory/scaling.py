@@ -3,7 +3,7 @@
 Multiplying the tokens by c and dividing the decoder by c leaves the scores alone and multiplies every A_k by
 c; so does multiplying the queries by c. With W divided by c the logit gaps stay as they are: this is a
 symmetry of the setting, and a page whose hypotheses respect it must have a claim that does. So is multiplying
-the loss by c (dividing n by it), where a page does not say that n is a count. Multiplying the decoder alone is
+the loss by c (dividing n by it), where a page does not say that n is a count. Multiplying only the decoder is
 none: the exponentials of the loss see it.
 
 Each symbol s scales as c^w(s). A sum needs parts of one weight, an (in)equality sides of one weight, and exp

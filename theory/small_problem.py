@@ -163,7 +163,7 @@ _STATIC = (
 )
 LAYER: tuple[Formula, ...] = (*_STATIC, *map(nt.at_all_times, _STATIC), nt.update_is())
 # Constants that a page may use as bounds: the tight side of the hypothesis that bounds them.
-TIGHT = ("R", "T", "a_min", "a_max", "e0", "e_max", "rho", "p_min", "b")
+TIGHT = frozenset({"R", "T", "a_min", "a_max", "e0"})
 
 
 def model(
@@ -172,6 +172,7 @@ def model(
     hypotheses: Iterable[Formula] = (),
     free: Callable[[str, str, tuple[int, ...]], Any],
     layer: bool = True,
+    given: Mapping[str, Any] | None = None,
     tighten: Iterable[str] = TIGHT,
     indices: Mapping[str, int] | None = None,
     horizon: int = 6,
@@ -184,6 +185,7 @@ def model(
             called with the kind (``sym``, ``vsym``), the name and the indices.
         layer: whether p, a, c, C, the gradient and the update follow their definitions where the page does
             not say what they are; else they are free.
+        given: values for M, n, N or T in place of the problem's own.
         tighten: constants to be set by the hypothesis that bounds them.
         indices: values of free index variables.
         horizon: the last simulated step.
@@ -192,6 +194,8 @@ def model(
         sorted(s)[-1] - max((x for t, x in enumerate(s) if t != o), default=s[o] - 1)
         for s, o in zip(problem.scores, problem.optimal, strict=True)
     ]
+
+    given = given or {}
 
     def sets(name: str, at: tuple[int, ...]) -> Sequence[int]:
         if name == "I" and not at:
@@ -203,6 +207,8 @@ def model(
         raise KeyError(f"no finite set called {name} on a small problem")
 
     def real(name: str, at: tuple[int, ...]) -> Any:
+        if not at and name in given:
+            return given[name]
         inside = bool(at) and 0 <= at[0] < len(problem.tokens)
         best = problem.scores[at[0]][problem.optimal[at[0]]] if inside else None
         if name == "G" and best is not None:
@@ -233,14 +239,14 @@ def model(
     def vector(name: str, at: tuple[int, ...]) -> tuple[Any, ...]:
         if name == "A" and at in problem.constraints:
             return problem.matrices[at[0], at[1]]
-        if name == "A" and len(at) == 1 and 0 <= at[0] < len(problem.constraints):
+        if name == "z" and len(at) == 1 and 0 <= at[0] < len(problem.constraints):
             return problem.matrices[problem.constraints[at[0]]]
         if name == "X" and at in problem.constraints:
             return problem.token(at[0], at[1])
         if name == "Xo" and len(at) == 1 and 0 <= at[0] < len(problem.tokens):
             return problem.token(at[0], problem.optimal[at[0]])
         if name == "M" and not at and problem.solution is not None:
-            return problem.solution
+            return given.get("M", problem.solution)
         return tuple(free("vsym", name, at))
 
     return Model(

@@ -563,6 +563,15 @@ def _in_doubt(
     return changed + [pages[k] for k in reached if k in pages and k not in known], changed
 
 
+def first_failure(mutant: SourceMutant) -> str | None:
+    """Why the changed module's own pages do not verify, or None; nothing else is loaded anew."""
+    try:
+        with loaded([mutant.module], {mutant.module: changed_tree(mutant)}) as found:
+            return next(filter(None, map(_fails, _pages(found).values())), None)
+    except Exception as problem:  # the changed module does not load
+        return f"not loaded: {type(problem).__name__}"
+
+
 def try_source(mutant: SourceMutant) -> Outcome:
     """Load the changed theory and prove what the change reaches: changed statements, then touched proofs."""
     true_pages = catalog.theorems()
