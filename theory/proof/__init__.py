@@ -1,1 +1,6 @@
-"""Proofs: the trusted kernel (terms, normal, calculus, balls, kernel) and, outside it, comfort."""
+"""Proofs.
+
+The trusted base is ``terms``, ``normal``, ``calculus``, ``balls`` and ``kernel``. Outside it, ending in
+kernel rules: ``tactics`` (everyday steps, and the search for multipliers), ``ranges`` (unbounded boxes,
+maxima) and ``squares`` (polynomial inequalities).
+"""

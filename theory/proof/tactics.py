@@ -27,14 +27,21 @@ from theory.proof.terms import (
     Term,
     TermLike,
     Vector,
+    below,
+    eq,
     exp,
     free,
+    index,
     inner,
     inv,
     log,
+    maximum,
+    minimum,
     norm,
+    number,
     real,
     symbol,
+    total,
 )
 
 STORE = Path(__file__).with_name("certificates.json")
@@ -116,8 +123,6 @@ def norm_nonnegative(u: Vector) -> Proved:
 
 def norm_squared(u: Vector) -> Proved:
     """||u||^2 = <u, u>."""
-    from theory.proof.terms import eq
-
     return combine(eq(norm(u) ** 2, inner(u, u)), [], nonnegative=[kernel.inner_nonnegative(u)])
 
 
@@ -185,8 +190,6 @@ def log_tangent(positive: Proved) -> Proved:
 
 def log_product(p: Proved, q: Proved) -> Proved:
     """From 0 < a and 0 < b, log(a b) = log(a) + log(b)."""
-    from theory.proof.terms import eq
-
     a, b = p.conclusion[2], q.conclusion[2]
     hole = symbol(unused(a, b))
     joined = combine(
@@ -203,8 +206,6 @@ def max_of(order: Proved) -> Proved:
 
 def min_of(order: Proved) -> Proved:
     """From a <= b, min(a, b) = a."""
-    from theory.proof.terms import eq, minimum
-
     a, b = order.conclusion[1:]
     return combine(eq(minimum(a, b), a), [(1, kernel.min_is_minus_max(a, b)), (-1, kernel.max_is(order))])
 
@@ -213,8 +214,6 @@ def min_below(a: TermLike, b: TermLike) -> tuple[Proved, Proved]:
     """min(a, b) <= a and min(a, b) <= b."""
     top_a, top_b = max_above(a, b)
     a, b = real(a), real(b)
-    from theory.proof.terms import minimum
-
     split = kernel.min_is_minus_max(a, b)
     return (
         combine(minimum(a, b) <= a, [(1, split), (1, top_b)]),
@@ -224,8 +223,6 @@ def min_below(a: TermLike, b: TermLike) -> tuple[Proved, Proved]:
 
 def max_above(a: TermLike, b: TermLike) -> tuple[Proved, Proved]:
     """a <= max(a, b) and b <= max(a, b)."""
-    from theory.proof.terms import maximum
-
     a, b = real(a), real(b)
     m = maximum(a, b)
     low, high = assume(a <= b), weak(assume(b < a))
@@ -407,8 +404,6 @@ def one_positive() -> Proved:
 
 def log_quotient(p: Proved, q: Proved) -> Proved:
     """From 0 < a and 0 < b, log(a/b) = log(a) - log(b)."""
-    from theory.proof.terms import eq
-
     a, b = p.conclusion[2], q.conclusion[2]
     hole = symbol(unused(a, b))
     ratio = product_nonnegative(p, kernel.inverse_positive(q))
@@ -428,8 +423,6 @@ def log_secant(p: Proved, q: Proved) -> Proved:
 
 def min_positive(p: Proved, q: Proved) -> Proved:
     """From 0 < a and 0 < b, 0 < min(a, b): a b/(a + b) is positive and at most both."""
-    from theory.proof.terms import minimum
-
     a, b = p.conclusion[2], q.conclusion[2]
     both = combine(0 < a + b, [(1, p), (1, q)])
     least = a * b / (a + b)
@@ -442,8 +435,6 @@ def min_positive(p: Proved, q: Proved) -> Proved:
 
 def telescoped(f: Callable[[Index], Term], t: Index) -> Proved:
     """The sum of f(s + 1) - f(s) over s < t is f(t) - f(0), by induction over t."""
-    from theory.proof.terms import below, eq, index, number, total
-
     s = index(unused(f(t), t, stem="s"))
     k = index(unused(f(t), t, stem="k"))
 
@@ -459,8 +450,6 @@ def telescoped(f: Callable[[Index], Term], t: Index) -> Proved:
 
 def at_most_min(p: Proved, q: Proved) -> Proved:
     """From c <= a and c <= b, c <= min(a, b)."""
-    from theory.proof.terms import eq, minimum
-
     c, a = p.conclusion[1:]
     b = q.conclusion[2]
     target = c <= minimum(a, b)
@@ -475,8 +464,6 @@ def at_most_min(p: Proved, q: Proved) -> Proved:
 
 def max_at_most(p: Proved, q: Proved) -> Proved:
     """From a <= c and b <= c, max(a, b) <= c."""
-    from theory.proof.terms import maximum
-
     a, c = p.conclusion[1:]
     b = q.conclusion[1]
     target = maximum(a, b) <= c
