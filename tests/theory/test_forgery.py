@@ -149,6 +149,17 @@ def test_classes_do_not_change(cls, name):
         delattr(cls, name)
 
 
+def test_a_term_does_not_change():
+    # a node that is no Node for a moment would leave a wrong set of free names in the caches
+    other = type("Other", (tuple,), {"__slots__": ()})
+    for node in (x, exp(x), x <= y, terms.index("i"), terms.finite("D"), terms.vector("u")):
+        for name, value in (("__class__", other), ("extra", 1)):
+            with pytest.raises(TypeError, match="cannot be changed"):
+                setattr(node, name, value)
+        with pytest.raises(TypeError, match="does not support item assignment"):
+            node[0] = "num"
+
+
 def test_a_hidden_fact_is_found():
     fact = Fact((frozenset(), FALSE))
     hiding = [

@@ -8,9 +8,10 @@ line why it keeps claims valid. Finding proofs, and all comfort, live outside.
 What is guarded against: making, copying, pickling, subclassing or changing a ``Proved``; passing a rule
 anything else in its place; malformed terms; replacing a name of the trusted modules or an attribute of their
 classes. What Python cannot prevent: code in the same process that reaches under the language, by closure
-cells and ``__code__``, ``__dict__`` of a module, ``type.__setattr__``, ``tuple.__new__`` (a node that skips
-the checks can spoil a cache), ``gc`` or ``ctypes``, or that replaces the interpreter's own ``fractions`` or
-the ``flint`` library. The kernel protects against error and against cheating by accident, not against malice.
+cells and ``__code__``, ``__dict__`` of a module, ``object.__setattr__`` and ``type.__setattr__``,
+``tuple.__new__`` (a node that skips the checks can spoil a cache), ``gc`` or ``ctypes``, or that replaces the
+interpreter's own ``fractions`` or the ``flint`` library. The kernel protects against error and against
+cheating by accident, not against malice.
 """
 
 from __future__ import annotations

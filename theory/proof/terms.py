@@ -50,6 +50,7 @@ class Node(tuple[Any, ...], metaclass=Sealed):
     """An immutable tuple ``(head, *children)``; use the constructors below, never this."""
 
     __slots__ = ()
+    __setattr__ = __delattr__ = _refuse
 
     def __new__(cls, parts: Iterable[Any]) -> Any:
         """Check the shape.
