@@ -24,7 +24,7 @@ reproduce: $(STAMP)  ## the main job: prove, train, check, plot, report (into OU
 	$(BIN)/attnrates reproduce --out $(OUT)
 
 test: $(STAMP)  ## the test suite
-	$(BIN)/python -m pytest -m "not soak"
+	$(BIN)/python -m pytest -m "not soak" -n auto --dist loadfile
 
 figures: $(STAMP)  ## the paper's figures as PDF, PNG and CSV
 	$(BIN)/attnrates figures --out $(OUT)/figures
