@@ -149,6 +149,18 @@ def test_classes_do_not_change(cls, name):
         delattr(cls, name)
 
 
+def test_the_class_that_seals_is_sealed():
+    for change in (
+        lambda: setattr(terms.Sealed, "__setattr__", type.__setattr__),
+        lambda: delattr(terms.Sealed, "__setattr__"),
+        lambda: setattr(terms.Sealed, "__class__", type),
+        lambda: setattr(Proved, "__class__", type),
+        lambda: setattr(type(kernel), "__setattr__", types.ModuleType.__setattr__),
+    ):
+        with pytest.raises(TypeError, match="cannot be changed"):
+            change()
+
+
 def test_a_term_does_not_change():
     # a node that is no Node for a moment would leave a wrong set of free names in the caches
     other = type("Other", (tuple,), {"__slots__": ()})

@@ -9,9 +9,9 @@ What is guarded against: making, copying, pickling, subclassing or changing a ``
 anything else in its place; malformed terms; replacing a name of the trusted modules or an attribute of their
 classes. What Python cannot prevent: code in the same process that reaches under the language, by closure
 cells and ``__code__``, ``__dict__`` of a module, ``object.__setattr__`` and ``type.__setattr__``,
-``tuple.__new__`` (a node that skips the checks can spoil a cache), ``gc`` or ``ctypes``, or that replaces the
-interpreter's own ``fractions`` or the ``flint`` library. The kernel protects against error and against
-cheating by accident, not against malice.
+``tuple.__new__`` (a node that skips the checks can spoil a cache), ``gc`` or ``ctypes``, or that replaces
+parts of the standard library (``fractions``, ``weakref``) or of ``flint``. The kernel protects against error
+and against cheating by accident, not against malice.
 """
 
 from __future__ import annotations

@@ -31,10 +31,17 @@ def _refuse(trusted: object, *_: object) -> NoReturn:
     raise TypeError(f"{trusted!r} is trusted: it cannot be changed")
 
 
-class Sealed(type):
-    """The class of the trusted base's classes: their attributes cannot be replaced."""
+class _Open(type):
+    pass
+
+
+class Sealed(type, metaclass=_Open):
+    """The class of the trusted base's classes, itself included: their attributes cannot be replaced."""
 
     __setattr__ = __delattr__ = _refuse
+
+
+Sealed.__class__ = Sealed  # type: ignore[assignment]
 
 
 class _SealedModule(ModuleType, metaclass=Sealed):
