@@ -6,6 +6,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from numerics.certified import CertifiedRun as CertifiedRun
+    from numerics.certified import certify as certify
     from numerics.errors import AttnratesError as AttnratesError
     from numerics.errors import CertificationError as CertificationError
     from numerics.errors import InfeasibleError as InfeasibleError
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 _HOME = {
     "AttnratesError": "numerics.errors",
     "CertificationError": "numerics.errors",
+    "CertifiedRun": "numerics.certified",
     "GradientDescent": "numerics.steps",
     "InfeasibleError": "numerics.errors",
     "InputError": "numerics.errors",
@@ -32,6 +35,7 @@ _HOME = {
     "Polyak": "numerics.steps",
     "Problem": "numerics.problem",
     "Run": "numerics.run",
+    "certify": "numerics.certified",
     "max_margin": "numerics.maxmargin",
     "max_margins": "numerics.maxmargin",
     "train": "numerics.train",

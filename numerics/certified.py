@@ -1,0 +1,378 @@
+"""A run repeated in ball arithmetic: rigorous enclosures of every column of its history.
+
+From the exact floats of the problem, of W_0 and of the step-size rule, in the coordinates of the span of the
+constraints (section 2 of the paper): W_t = W_0 + sum_k b_k A_k, -grad L = sum_k c_k A_k, and
+
+    mu_(t+1) = mu_t + (e_t/||grad L||) K c,    b_(t+1) = b_t + (e_t/||grad L||) c.
+
+Scores may be unequal and sequences of different length. What is enclosed is the run in exact arithmetic, not
+the float run: their distance is the float engine's own error (`CertifiedRun.float_error`). Balls widen by a
+few bits a step, the more the longer the steps, so the precision is raised until they end narrow enough.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from flint import arb, arb_mat, ctx
+from jaxtyping import Float, Int
+
+from numerics._ball_layer import ExactProblem, dot, logit_gaps, look_at, step_length
+from numerics._record import COLUMNS
+from numerics.errors import CertificationError, InputError
+from numerics.maxmargin.certificate import LARGEST_BITS, Certificate
+from numerics.problem import Problem
+from numerics.run import Run
+from numerics.steps import Rule
+
+START_BITS = 192
+MAX_BITS = 16_384
+RADIUS = 1e-20
+"""The default target: radius over the scale of its column (`CertifiedRun.scale`)."""
+FLOAT_ERROR = 1e-9
+"""The float engine's stated error: a recorded number lies within its enclosure plus this, on the scale of its
+column. The verdicts on float runs allow bounds the same slack."""
+SIZE_LIMIT = 1_000  # constraints
+ENCLOSED = COLUMNS[1:]
+TARGET_COLUMNS = ("target_component", "residual_norm", "direction_gap")
+_NAN = arb.nan()
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class CertifiedRun:
+    """Enclosures of a run's history, made by `certify`.
+
+    bits is the precision that sufficed, tried all that were used; balls maps each column of `Run.history`
+    but "step" to one ball a recorded step (NaN where the column has no value: a direction at W = 0, or the
+    columns named in `missing`, with the reason). separator_excess encloses sum e_s <-grad L_s/||grad L_s||,
+    M> - S_t, that is <W_t, M> - <W_0, M> - S_t: exactly 0 when every constraint is proved active.
+    certificate is the proof of the max-margin solution, None where there is none.
+    """
+
+    run: Run
+    bits: int
+    tried: tuple[int, ...]
+    seconds: float
+    steps: Int[np.ndarray, " rows"]
+    balls: Mapping[str, tuple[arb, ...]] = field(repr=False)
+    separator_excess: tuple[arb, ...] = field(repr=False)
+    missing: Mapping[str, str]
+    certificate: Certificate | None
+
+    def bounds(self, column: str) -> tuple[Float[np.ndarray, " rows"], Float[np.ndarray, " rows"]]:
+        """(lower, upper) of a column as floats, rounded outward."""
+        pairs = [outward(ball) for ball in self.balls[column]]
+        return np.array([low for low, _ in pairs]), np.array([high for _, high in pairs])
+
+    @cached_property
+    def float_error(self) -> dict[str, float]:
+        """Column -> the largest |recorded - midpoint| over the column's scale: the engine's own error."""
+        return {name: max(self._errors(name), default=math.nan) for name in self._compared()}
+
+    @property
+    def radius(self) -> float:
+        """The largest radius over the scale of its column."""
+        widths = [
+            _quotient(ball.rad(), scale)
+            for name in ENCLOSED
+            if name not in self.missing
+            for ball, scale in zip(self.balls[name], self.scale(name), strict=True)
+            if not ball.is_nan()
+        ]
+        return max(widths, default=math.nan)
+
+    def outside(self, error: float = FLOAT_ERROR) -> list[tuple[str, int]]:
+        """(column, step) of each recorded number that is not within its enclosure plus the stated error."""
+        found = []
+        for name in self._compared():
+            values = self.run.recorded[name]
+            for row, (ball, scale) in enumerate(zip(self.balls[name], self.scale(name), strict=True)):
+                value = float(values[row])
+                if ball.is_nan() and math.isnan(value):
+                    continue
+                room = ball + arb(0, arb(error) * scale)
+                if not (math.isfinite(value) and ball.is_finite() and arb(value) in room):
+                    found.append((name, int(self.steps[row])))
+        return found
+
+    def scale(self, column: str) -> list[arb]:
+        """What an error in the column is measured by, one a recorded step.
+
+        The number itself, where it is positive by its nature; but at least 10^-6 of ||W_t|| for the residual
+        and 10^-12 for the direction gap, which vanish. At least 1 for a logarithm. ||W_t|| for <W_t, M^>,
+        R ||W_t|| for a logit gap, and for the separator path at least E_t/R, its least under equal scores.
+        """
+        return [
+            _scale(column, *row, self.run.problem)
+            for row in zip(
+                self.balls[column], self.balls["weight_norm"], self.balls["path_length"], strict=True
+            )
+        ]
+
+    def _compared(self) -> list[str]:
+        return [name for name in ENCLOSED if name not in self.missing and name in self.run.recorded]
+
+    def _errors(self, column: str) -> Iterator[float]:
+        pairs = zip(self.run.recorded[column], self.balls[column], self.scale(column), strict=True)
+        for recorded, ball, scale in pairs:
+            if not ball.is_nan():
+                value = float(recorded)
+                yield _quotient(abs(arb(value) - ball.mid()), scale) if math.isfinite(value) else math.inf
+
+    def __repr__(self) -> str:
+        """The run, the precision and the largest radius in one line."""
+        return f"CertifiedRun({self.run!r}, bits={self.bits}, radius={self.radius:.1e})"
+
+
+def outward(ball: arb) -> tuple[float, float]:
+    """Floats (lower, upper) around a ball."""
+    if ball.is_nan():
+        return math.nan, math.nan
+    low, high = float(ball.lower()), float(ball.upper())
+    if ball.is_exact() and arb(low) == ball:
+        return low, high
+    return math.nextafter(low, -math.inf), math.nextafter(high, math.inf)
+
+
+def _quotient(error: arb, scale: arb) -> float:
+    if error.is_zero():
+        return 0.0
+    return math.inf if scale.is_zero() else float((error / scale).upper())
+
+
+def _scale(column: str, ball: arb, weight_norm: arb, path_length: arb, problem: Problem) -> arb:
+    """See `CertifiedRun.scale`."""
+    size, u = abs(arb(ball.mid())), weight_norm.mid()
+    if column.startswith("log_"):
+        return size.max(arb(1)).mid()
+    R = float(problem.constraint_norms.max())
+    floor = {
+        "target_component": u,
+        "residual_norm": u * 1e-6,
+        "direction_gap": arb(1e-12),
+        "min_logit_gap": u * R,
+        "separator_path": path_length.mid() / R,
+    }
+    return size.max(floor.get(column, arb(0))).mid()
+
+
+def certify(
+    run: Run,
+    *,
+    bits: int | None = None,
+    max_bits: int = MAX_BITS,
+    radius: float = RADIUS,
+    progress: bool = False,
+) -> CertifiedRun:
+    """Repeat a run in ball arithmetic and enclose every column at every recorded step.
+
+    Starts with `bits` of precision (192 when None) and raises them until every radius is below `radius` on
+    the scale of its column (`CertifiedRun.scale`). The columns of the target are about the true
+    max-margin solution, by its certificate; where it cannot be certified they are NaN, with the reason.
+
+    Raises InputError when the run is not by one of the step-size rules, is larger than 1000 constraints, or
+    its recorded steps are not steps of it; CertificationError when `max_bits` do not suffice.
+    """
+    precision = START_BITS if bits is None else bits
+    if not 32 <= precision <= max_bits:
+        raise InputError(f"bits must lie between 32 and max_bits = {max_bits}, not {precision}")
+    if not 0 < radius < 1:
+        raise InputError(f"radius must lie between 0 and 1, not {radius}")
+    problem, steps = run.problem, _recorded_steps(run)
+    if not isinstance(run.rule, Rule):
+        raise InputError(f"only runs of a step-size rule can be certified, not {run.rule!r}")
+    if not 0 < problem.n_constraints <= SIZE_LIMIT:
+        raise InputError(
+            f"a certified run needs between 1 and {SIZE_LIMIT} constraints, not {problem.n_constraints}"
+        )
+    began, tried = time.perf_counter(), []
+    while True:
+        tried.append(precision)
+        with ctx.workprec(precision), _bar(progress, run.steps, precision) as advance:
+            certificate, reason = _target(run, precision)
+            try:
+                rows = _repeat(run, steps, certificate, precision, radius, advance)
+            except _TooWideError as wide:
+                following = max(2 * precision, wide.needed)
+                if precision >= max_bits:
+                    raise CertificationError(
+                        f"not certified at {precision} bits: {wide} (at most {max_bits} bits were allowed)"
+                    ) from None
+                precision = min(following, max_bits)
+                continue
+        return CertifiedRun(
+            run=run,
+            bits=precision,
+            tried=tuple(tried),
+            seconds=time.perf_counter() - began,
+            steps=steps,
+            balls={name: tuple(row[name] for row in rows) for name in ENCLOSED},
+            separator_excess=tuple(row["separator_excess"] for row in rows),
+            missing=dict.fromkeys(TARGET_COLUMNS, reason) if certificate is None else {},
+            certificate=certificate,
+        )
+
+
+class _TooWideError(Exception):
+    """The balls are too wide at this precision; `needed` estimates how many bits would do."""
+
+    def __init__(self, reason: str, needed: int) -> None:
+        super().__init__(reason)
+        self.needed = needed
+
+
+def _recorded_steps(run: Run) -> np.ndarray:
+    steps = np.asarray(run.recorded["step"])
+    whole = steps.size > 0 and steps.dtype.kind in "iu" and bool((np.diff(steps) > 0).all())
+    if not whole or steps[0] < 0 or steps[-1] > run.steps:
+        raise InputError(f"the recorded steps must ascend within 0..{run.steps}")
+    return steps.astype(np.int64)
+
+
+def _target(run: Run, precision: int) -> tuple[Certificate | None, str]:
+    """(the certified max-margin solution, why there is none)."""
+    if run.target is None:
+        return None, "the run has no max-margin solution (its constraints are infeasible)"
+    try:
+        return run.target.certify(bits=min(precision, LARGEST_BITS)), ""
+    except CertificationError as error:
+        return None, f"the max-margin solution is not certified: {error}"
+
+
+@contextmanager
+def _bar(show: bool, steps: int, precision: int) -> Iterator[Any]:
+    if not show:
+        yield lambda t: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(f"certifying at {precision} bits", total=max(steps, 1))
+        yield lambda t: bar.update(task, completed=t)
+
+
+# --- the run in balls --------------------------------------------------------------------------------------
+
+
+def _repeat(
+    run: Run, steps: np.ndarray, certificate: Certificate | None, bits: int, radius: float, advance: Any
+) -> list[dict[str, arb]]:
+    """All rows of the run at one precision. Raises _TooWideError."""
+    problem, law = run.problem, run.rule.law
+    exact = ExactProblem.of(problem)
+    N = problem.n_constraints
+    mu = [arb(0)] * N
+    square_0 = arb(0)
+    if run.init is not None and np.any(run.init):
+        mu = logit_gaps(problem, run.init)
+        square_0 = sum((arb(float(x)) ** 2 for x in np.ravel(run.init)), arb(0))
+    mu_0, b = mu, [arb(0)] * N
+    beyond = None if certificate is None else _beyond(certificate)
+    dual = None if certificate is None else [x.ball for x in certificate.dual]
+    path, separator, curvature, excess_sum = arb(0), arb(0), arb(0), arb(0)
+    wanted, rows = set(steps.tolist()), []
+    for t in range(int(steps[-1]) + 1):
+        look = look_at(exact, mu)
+        c = look.coefficients
+        y = (exact.gram * arb_mat(N, 1, c)).entries()
+        square = dot(c, y)
+        if not (square > 0 and look.excess > 0):
+            raise _TooWideError(
+                f"the gradient's norm cannot be told from 0 at step {t}", _needed(bits, mu, t, run)
+            )
+        norm = square.sqrt()
+        length, factor = step_length(law, t, norm, look.excess)
+        weight_square = square_0 + dot(b, [x + x_0 for x, x_0 in zip(mu, mu_0, strict=True)])
+        if not (weight_square > 0 or weight_square.is_zero()):
+            raise _TooWideError(
+                f"the weight norm cannot be told from 0 at step {t}", _needed(bits, mu, t, run)
+            )
+        u = weight_square.sqrt()
+        if t in wanted:
+            row = {
+                "path_length": path,
+                "separator_path": separator,
+                "curvature_sum": curvature,
+                "step_length": length,
+                "weight_norm": u,
+                **_towards(dual, certificate, mu, u, weight_square),
+                "log_attention_gap": _extreme(look.leaks, arb.max).log(),
+                "log_total_attention_gap": sum(look.leaks, arb(0)).log(),
+                "log_excess_loss": look.excess.log(),
+                "loss": exact.optimal_loss + look.excess,
+                "min_logit_gap": _extreme(mu, arb.min),
+                "log_gradient_norm": norm.log(),
+                "separator_excess": _NAN if beyond is None else excess_sum,
+            }
+            wide = _wide(row, problem, radius, certificate is not None)
+            if wide:
+                raise _TooWideError(
+                    f"the radius of {wide} misses {radius:g} at step {t}", _needed(bits, mu, t, run)
+                )
+            rows.append(row)
+            advance(t)
+        path += length
+        separator += factor * sum(c, arb(0))
+        if beyond is not None:
+            excess_sum += factor * sum((x * c[k] for k, x in beyond), arb(0))
+        if not weight_square.is_zero():
+            curvature += length**2 / u
+        mu = [x + factor * z for x, z in zip(mu, y, strict=True)]
+        b = [x + factor * z for x, z in zip(b, c, strict=True)]
+    return rows
+
+
+def _beyond(certificate: Certificate) -> list[tuple[int, arb]]:
+    """(k, <A_k, M> - 1) of the constraints that are not proved active; the others have exactly 0."""
+    pairs = zip(certificate.status, certificate.margins, strict=True)
+    return [(k, margin.ball - 1) for k, (status, margin) in enumerate(pairs) if status == "inactive"]
+
+
+def _towards(
+    dual: list[arb] | None, certificate: Certificate | None, mu: list[arb], u: arb, square: arb
+) -> dict[str, arb]:
+    """The columns about the max-margin direction."""
+    if dual is None or certificate is None:
+        return dict.fromkeys(TARGET_COLUMNS, _NAN)
+    v = dot(dual, mu) * certificate.margin.ball
+    rest = (square - v**2).nonnegative_part()
+    gap = _NAN
+    if not square.is_zero():
+        gap = rest / (u * (u + v)) if v > 0 else 1 - v / u
+    return {"target_component": v, "residual_norm": rest.sqrt(), "direction_gap": gap}
+
+
+def _extreme(balls: list[arb], pick: Any) -> arb:
+    out = balls[0]
+    for x in balls[1:]:
+        out = pick(out, x)
+    return out
+
+
+def _wide(row: dict[str, arb], problem: Problem, radius: float, target: bool) -> str | None:
+    """The first column whose ball is too wide."""
+    u, path = row["weight_norm"], row["path_length"]
+    for name in ENCLOSED:
+        ball = row[name]
+        if name in TARGET_COLUMNS and (not target or (name == "direction_gap" and u.is_zero())):
+            continue
+        if not (ball.is_finite() and ball.rad() <= radius * _scale(name, ball, u, path, problem)):
+            return name
+    return None
+
+
+def _needed(bits: int, mu: list[arb], t: int, run: Run) -> int:
+    """How many bits the run is likely to need, from how many the first t steps have cost."""
+    if t < 8:
+        return 2 * bits
+    kept = min((x.rel_one_accuracy_bits() for x in mu), default=0)
+    lost = max(bits - kept, 0) / t
+    return 64 * math.ceil((lost * run.steps + 192) / 64)
