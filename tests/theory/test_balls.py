@@ -107,6 +107,17 @@ def test_subdivision_decides_what_one_cell_does_not():
     assert holds_on_box(term, sides, strict=True)
 
 
+def test_boxes_that_touch_the_end_of_a_domain():
+    unit = {"x": (Fraction(0), Fraction(1))}
+    assert holds_on_box(2 - sqrt(x), unit, strict=True)
+    assert holds_on_box(Fraction(568, 1000) - lambertw(x), unit, strict=True)  # W(1) = 0.5671...
+    assert not holds_on_box(Fraction(567, 1000) - lambertw(x), unit, strict=True, boxes=500)
+    assert not holds_on_box(1 - log(x), unit, strict=True, boxes=500)  # log(0) is unspecified
+    for f in (sqrt, lambertw):
+        assert not holds_on_box(2 - f(x), {"x": (Fraction(-1, 10**9), Fraction(1))}, strict=True, boxes=500)
+        assert not holds_on_box(2 - f(x - Fraction(1, 10**9)), unit, strict=True, boxes=500)
+
+
 def test_points_and_empty_boxes():
     assert holds_on_box(x, {"x": (Fraction(1, 3), Fraction(1, 3))}, strict=True)
     assert not holds_on_box(x - x, {"x": (Fraction(1, 3), Fraction(1, 3))}, strict=True)

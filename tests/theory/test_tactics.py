@@ -64,6 +64,7 @@ from theory.proof.terms import (
     index,
     inner,
     inv,
+    lambertw,
     log,
     maximum,
     member,
@@ -374,6 +375,25 @@ def test_signs_on_unbounded_boxes_with_functions():
     tail = tail_by_slope(target, x, 4, gentle, conditions=[positive])
     claim = sign_on_box(target, {"x": (1, None)}, above={"x": (4, tail)})
     assert claim.hypotheses == {real(1) <= x}
+
+
+def test_lambert_w_on_an_unbounded_box():
+    # W(x) < 2 + x/4 for x >= 0: beyond 4 the slope of W, W/(x(1 + W)), is at most 1/4
+    beyond = combine(0 < x, [(1, assume(4 <= x)), (4, one_positive())])
+    w = lambertw(x)
+    low = kernel.lambert_w_nonnegative(beyond)
+    whole = combine(0 < x * (1 + w), [(beyond, combine(0 < 1 + w, [(1, low), (1, one_positive())]))])
+    inverse = kernel.inverse_positive(whole)
+    # 1/4 - W/(x(1 + W)) = ((x - 4) W + x)/(4x(1 + W))
+    top = combine(0 <= (x - 4) * w + x, [(low, assume(4 <= x)), (1, beyond)])
+    slope = combine(
+        0 <= Fraction(1, 4) - w * inv(x * (1 + w)),
+        [(combine(0 <= inv(x * (1 + w)) / 4, [(Fraction(1, 4), inverse)]), top)],
+        nonzero=[whole],
+    )
+    target = w < 2 + x / 4
+    tail = tail_by_slope(target, x, 4, slope, conditions=[beyond])
+    assert sign_on_box(target, {"x": (0, None)}, above={"x": (4, tail)}).hypotheses == {real(0) <= x}
 
 
 def test_an_end_where_the_function_is_not_defined():
