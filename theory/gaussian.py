@@ -28,9 +28,8 @@ from theory.proof.kernel import Proved
 from theory.proof.normal import canonical
 from theory.proof.tactics import follows
 from theory.proof.terms import Formula, Index, Node, Term, free, number, real, substitute
-from theory.theorems.gaussian_data import d
 from theory.theorems.gaussian_dimension import CONDITIONS, SLOPES
-from theory.theorems.gaussian_probability import BOUND, PROBABILITY, row_excess, t_p, t_q, t_u
+from theory.theorems.gaussian_probability import BOUND, PROBABILITY, d, row_excess, t_p, t_q, t_u
 
 NAMES = ("t_q", "t_p", "t_u", "w", "y", "a", "h")
 SIGNAL_DIRECTIONS = 2  # in which there is no noise
@@ -65,7 +64,7 @@ class Setting:
     def term(self, of_page: Term) -> Term:
         """A page's term in this setting, with g = 0; its symbols are d and the bounds of the event."""
         values = {"q": deviation(t_q), "p": deviation(t_p), "u": deviation(t_u), "g": real(0)}
-        values |= {"s": real(Fraction(self.signal)), "sigma": real(Fraction(self.noise))}
+        values |= {"s": real(Fraction(self.signal)), "v": real(Fraction(self.noise)) ** 2 * d}
         families = {name: ((), value) for name, value in values.items()}
         return _with_integers(substitute(of_page, reals=families, indices=self.indices))
 

@@ -1,19 +1,18 @@
 """Gaussian data are nearly acute, part 1: what holds on the event that no inner product strays far.
 
 Sequence i has the token mu_i, one of two orthogonal signals of norm s, and m noise tokens xi_(i,tau); its
-query z_i is noise too, a further vector or the first token. All noise is N(0, sigma^2) in d dimensions. On
-the event
+query z_i is noise too, a further vector or the first token. All noise is N(0, sigma^2) in d dimensions, of
+mean squared length v = sigma^2 d. On the event
 
-    |<z_i, z_j>| <= sigma^2 d q,  |<xi_(i,tau), xi_(j,rho)>| <= sigma^2 d p     for j < i,
-    <xi_(i,tau), xi_(i,rho)> >= -sigma^2 d u                                  for rho < tau,
-    sigma^2 d (1 - w) <= ||z_i||^2 <= sigma^2 d (1 + y),  ||xi_(i,tau)||^2 >= sigma^2 d (1 - a),
-    the sum of <z_i, z_j>^2 over j != i is at most (n - 1) (sigma^2 d h)^2,
+    |<z_i, z_j>| <= v q,  |<xi_(i,tau), xi_(j,rho)>| <= v p                     for j < i,
+    <xi_(i,tau), xi_(i,rho)> >= -v u                                          for rho < tau,
+    v (1 - w) <= ||z_i||^2 <= v (1 + y),  ||xi_(i,tau)||^2 >= v (1 - a),
+    the sum of <z_i, z_j>^2 over j != i is at most (n - 1) (v h)^2,
     |<mu_i, xi_(j,tau)>| <= g   (g = 0 where the noise is orthogonal to the signals),
 
-with r = s^2 + 2 g + sigma^2 d p, c = s^2 - 2 g - sigma^2 d u, P = c + sigma^2 d (1 - a + u)/m and
-B = sigma^2 d ((1 - w) P - (n - 1) r h)/n:
+with r = s^2 + 2 g + v p, c = s^2 - 2 g - v u, P = c + v (1 - a + u)/m, B = v ((1 - w) P - (n - 1) r h)/n:
 
-    <A_k, A_l> >= -e0 for all k, l, where e0 = max(r sigma^2 d q, -c sigma^2 d (1 + y)),   and  B <= g*^2.
+    <A_k, A_l> >= -e0 for all k, l, where e0 = max(r v q, -c v (1 + y)),   and  B <= g*^2.
 
 So (S) and (N) hold once e0 < B. A query may be one of the tokens: the event bounds every pair of vectors that
 the proof multiplies, independent or not.
@@ -69,9 +68,8 @@ from theory.proof.terms import (
 )
 
 REFERENCE = "our theorem on Gaussian data"
-s, sigma, d, g = (symbol(name) for name in ("s", "sigma", "d", "g"))
+s, g, v = symbol("s"), symbol("g"), symbol("v")
 q, p, u, w, y, a, h = (symbol(name) for name in "qpuwyah")
-scale = sigma**2 * d  # the mean squared length of a noise vector
 
 
 def mu(i: Index) -> Vector:
@@ -88,8 +86,8 @@ def _gram_is() -> Formula:
     product = eq(
         inner(A(i, tau), A(j, rho)), inner(mu(i) - xi(i, tau), mu(j) - xi(j, rho)) * inner(z(i), z(j))
     )
-    for v in (rho, j, tau, i):
-        product = forall(v, NATURALS, product)
+    for k in (rho, j, tau, i):
+        product = forall(k, NATURALS, product)
     return product
 
 
@@ -99,18 +97,18 @@ cross, own_left, own_right = (
     inner(mu(j), xi(i, tau)),
 )
 EVENT = {
-    "queries across, above": query_pairs(inner(z(i), z(j)) <= scale * q),
-    "queries across, below": query_pairs(-(scale * q) <= inner(z(i), z(j))),
+    "queries across, above": query_pairs(inner(z(i), z(j)) <= v * q),
+    "queries across, below": query_pairs(-(v * q) <= inner(z(i), z(j))),
     "query rows": queries(
         total(j, blocks.SEQUENCES, inner(z(i), z(j)) ** 2)
-        <= inner(z(i), z(i)) ** 2 + (count - 1) * (scale * h) ** 2
+        <= inner(z(i), z(i)) ** 2 + (count - 1) * (v * h) ** 2
     ),
-    "noise across, above": across(cross <= scale * p),
-    "noise across, below": across(-(scale * p) <= cross),
-    "noise within": within(-(scale * u) <= inner(xi(i, tau), xi(i, rho))),
-    "query lengths, below": queries(scale * (1 - w) <= inner(z(i), z(i))),
-    "query lengths, above": queries(inner(z(i), z(i)) <= scale * (1 + y)),
-    "noise lengths": each(scale * (1 - a) <= inner(xi(i, tau), xi(i, tau))),
+    "noise across, above": across(cross <= v * p),
+    "noise across, below": across(-(v * p) <= cross),
+    "noise within": within(-(v * u) <= inner(xi(i, tau), xi(i, rho))),
+    "query lengths, below": queries(v * (1 - w) <= inner(z(i), z(i))),
+    "query lengths, above": queries(inner(z(i), z(i)) <= v * (1 + y)),
+    "noise lengths": each(v * (1 - a) <= inner(xi(i, tau), xi(i, tau))),
     "own signal": each(inner(mu(i), xi(i, tau)) <= g),
     "signals across, above": across(own_left <= g),
     "signals across, below": across(-g <= own_left),
@@ -122,18 +120,18 @@ SIGNALS = {
     "signals, above": query_pairs(inner(mu(i), mu(j)) <= s**2),
     "signals, below": query_pairs(0 <= inner(mu(i), mu(j))),
 }
-r = s**2 + 2 * g + scale * p
-c = s**2 - 2 * g - scale * u
-P = c + scale * (1 - a + u) / tokens
-interference, crowding = r * (scale * q), -c * (scale * (1 + y))
-BOUND = (scale * (1 - w) * P - (count - 1) * r * (scale * h)) / count
+r = s**2 + 2 * g + v * p
+c = s**2 - 2 * g - v * u
+P = c + v * (1 - a + u) / tokens
+interference, crowding = r * (v * q), -c * (v * (1 + y))
+BOUND = (v * (1 - w) * P - (count - 1) * r * (v * h)) / count
 ACUTENESS = maximum(interference, crowding)
 HYPOTHESES = {
     "A = (mu - xi) z'": _gram_is(),
     **SIGNALS,
     **EVENT,
     "g >= 0": 0 <= g,
-    "d > 0": 0 < scale,
+    "v > 0": 0 < v,
     "h > 0": 0 < h,
     "q >= 0": 0 <= q,
     "p >= 0": 0 <= p,
@@ -159,12 +157,12 @@ def hypothesis(name: str) -> Proved:
 _FAMILIES = {
     "reals": {
         "r": r,
-        "q": scale * q,
-        "f_q": scale * h,
+        "q": v * q,
+        "f_q": v * h,
         "c": c,
-        "l": scale * (1 - a + u),
-        "w": scale * (1 - w),
-        "y": scale * (1 + y),
+        "l": v * (1 - a + u),
+        "w": v * (1 - w),
+        "y": v * (1 + y),
     },
     "vectors": {"Delta": (("i", "tau"), mu(i) - xi(i, tau))},
 }
@@ -177,9 +175,9 @@ def moved(name: str) -> Formula:
 
 def _body(name: str) -> Formula:
     body = moved(name)
-    for v in (i, tau, rho) if name == "tokens within" else (i, tau, j, rho):
+    for k in (i, tau, rho) if name == "tokens within" else (i, tau, j, rho):
         if body[0] == "forall":
-            body = open_binder(body, v[1][0])
+            body = open_binder(body, k[1][0])
     return body
 
 
@@ -201,8 +199,8 @@ def tokens_across() -> Iterator[Proved]:
             at_pair(f"signals back, {other}"),
             kernel.square(s),
         )
-        for v, domain in ((rho, blocks.TOKENS), (j, below(i)), (tau, blocks.TOKENS), (i, blocks.SEQUENCES)):
-            claim = generalize(claim, v, domain)
+        for k, domain in ((rho, blocks.TOKENS), (j, below(i)), (tau, blocks.TOKENS), (i, blocks.SEQUENCES)):
+            claim = generalize(claim, k, domain)
         yield claim
 
 
@@ -237,8 +235,8 @@ def tokens_within() -> Proved:
         own_signal(tau, in_tau),
         everywhere(every, (tau, in_tau), (rho, blocks.before_tau)),
     )
-    for v, domain in ((rho, below(tau)), (tau, blocks.TOKENS), (i, blocks.SEQUENCES)):
-        claim = generalize(claim, v, domain)
+    for k, domain in ((rho, below(tau)), (tau, blocks.TOKENS), (i, blocks.SEQUENCES)):
+        claim = generalize(claim, k, domain)
     return claim
 
 
@@ -254,18 +252,18 @@ def token_lengths() -> Proved:
 
 
 def size(positive: Proved) -> Proved:
-    """0 <= sigma^2 d x from 0 <= x."""
-    return product_nonnegative(weak(hypothesis("d > 0")), positive)
+    """0 <= v x from 0 <= x."""
+    return product_nonnegative(weak(hypothesis("v > 0")), positive)
 
 
 def interference_nonnegative() -> Proved:
-    """0 <= r sigma^2 d q."""
+    """0 <= r v q."""
     return product_nonnegative(cross_bound_nonnegative(), size(hypothesis("q >= 0")))
 
 
 def row_bound_positive() -> Proved:
-    """0 < sigma^2 d h."""
-    return product_nonnegative(hypothesis("d > 0"), hypothesis("h > 0"))
+    """0 < v h."""
+    return product_nonnegative(hypothesis("v > 0"), hypothesis("h > 0"))
 
 
 def cross_bound_nonnegative() -> Proved:
@@ -293,7 +291,7 @@ def sequences_positive() -> Proved:
 
 def share_nonnegative() -> Proved:
     """0 <= P: w P > (n - 1) r q >= 0 and w > 0."""
-    room = product_nonnegative(hypothesis("d > 0"), follows(0 < 1 - w, hypothesis("w < 1")))
+    room = product_nonnegative(hypothesis("v > 0"), follows(0 < 1 - w, hypothesis("w < 1")))
     others = follows(0 <= count - 1, hypothesis("n >= 1"))
     return follows(
         moved("P >= 0"),

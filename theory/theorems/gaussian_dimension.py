@@ -1,7 +1,7 @@
 """Gaussian data are nearly acute, part 2: from one dimension to larger ones, at the same relative bounds.
 
-n (B - e0)/(sigma^2 d) is affine in d (B, e0 and the bounds as on the page before). So the margin outweighs
-the pairs between two dimensions at which it does, and beyond one if moreover the slope is not negative:
+n (B - e0)/v is affine in v = sigma^2 d (B, e0 and the bounds as in part 1). So the margin outweighs the pairs
+between two dimensions in which it does, and beyond one if moreover the slope is not negative:
 
     (n q + (n - 1) h) p <= (1 - w) k,   n (1 + y) u + (n - 1) h p <= (1 - w) k,   k = (1 - a + u)/m - u.
 """
@@ -21,102 +21,92 @@ from theory.theorems.gaussian_data import (
     REFERENCE,
     a,
     crowding,
-    d,
     h,
     interference,
     p,
     q,
-    sigma,
     u,
+    v,
     w,
     y,
 )
 
-low, high = symbol("d1"), symbol("d2")
+low, high = symbol("v1"), symbol("v2")
 CONDITIONS = {"across": interference < BOUND, "within": crowding < BOUND}
 _GROWTH = (1 - w) * ((1 - a + u) / tokens - u)
 SLOPES = {
     "across": (count * q + (count - 1) * h) * p <= _GROWTH,
     "within": count * (1 + y) * u + (count - 1) * h * p <= _GROWTH,
 }
-_SIGNS = {"sigma is not 0": 0 < sigma**2, "n > 0": 0 < count}
-BETWEEN_HYPOTHESES = {**_SIGNS, "d1 > 0": 0 < low, "d1 <= d": low <= d, "d < d2": d < high}
-BEYOND_HYPOTHESES = {**_SIGNS, "d1 > 0": 0 < low, "d1 <= d": low <= d}
+N_POSITIVE = 0 < count
+BEYOND_HYPOTHESES = {"n > 0": N_POSITIVE, "v1 > 0": 0 < low, "v1 <= v": low <= v}
+BETWEEN_HYPOTHESES = {**BEYOND_HYPOTHESES, "v < v2": v < high}
 
 
-def in_dimension(dimension: Term, condition: Formula) -> Formula:
-    """A condition in another dimension."""
-    return substitute(condition, reals={"d": ((), dimension)})
+def in_dimension(length: Term, condition: Formula) -> Formula:
+    """A condition in a dimension in which the noise has another mean squared length."""
+    return substitute(condition, reals={"v": ((), length)})
 
 
-def spare(condition: Formula, dimension: Term) -> Term:
-    """n (B - e0)/(sigma^2 d), which is affine in d."""
-    small, large = in_dimension(dimension, condition)[1:]
-    return count * (large - small) / (sigma**2 * dimension)
+def spare(condition: Formula, length: Term) -> Term:
+    """n (B - e0)/v, which is affine in v."""
+    small, large = in_dimension(length, condition)[1:]
+    return count * (large - small) / length
 
 
-def has_spare(condition: Formula, dimension: Term, positive: Proved) -> Proved:
+def has_spare(condition: Formula, length: Term, positive: Proved) -> Proved:
     """The condition gives a positive spare."""
-    factor = product_nonnegative(assume(_SIGNS["n > 0"]), kernel.inverse_positive(positive))
-    claim = 0 < spare(condition, dimension)
-    return follows(claim, (factor, assume(in_dimension(dimension, condition))))
-
-
-def scale_positive(dimension: Proved) -> Proved:
-    """0 < sigma^2 d."""
-    return product_nonnegative(assume(_SIGNS["sigma is not 0"]), dimension)
+    factor = product_nonnegative(assume(N_POSITIVE), kernel.inverse_positive(positive))
+    claim = 0 < spare(condition, length)
+    return follows(claim, (factor, assume(in_dimension(length, condition))))
 
 
 def from_spare(condition: Formula, positive: Proved) -> Proved:
     """A positive spare gives the condition."""
-    many, dimension = assume(_SIGNS["n > 0"]), scale_positive(dimension_positive())
-    factor = product_nonnegative(dimension, kernel.inverse_positive(many))
-    return follows(condition, (factor, positive), nonzero=[many, dimension])
+    many, length = assume(N_POSITIVE), length_positive()
+    factor = product_nonnegative(length, kernel.inverse_positive(many))
+    return follows(condition, (factor, positive), nonzero=[many, length])
 
 
-def dimension_positive() -> Proved:
-    """0 < d."""
-    return follows(0 < d, assume(BEYOND_HYPOTHESES["d1 > 0"]), assume(BEYOND_HYPOTHESES["d1 <= d"]))
+def length_positive() -> Proved:
+    """0 < v."""
+    return follows(0 < v, assume(BEYOND_HYPOTHESES["v1 > 0"]), assume(BEYOND_HYPOTHESES["v1 <= v"]))
 
 
 def prove_between(name: str) -> Proved:
-    """(d2 - d1) spare(d) = (d2 - d) spare(d1) + (d - d1) spare(d2)."""
-    condition, start, lower, upper = CONDITIONS[name], *map(assume, list(BETWEEN_HYPOTHESES.values())[2:])
-    at_low, at_d = scale_positive(start), scale_positive(dimension_positive())
-    end = follows(0 < high, dimension_positive(), upper)
-    at_high = scale_positive(end)
-    length = follows(0 < high - low, lower, upper)
+    """(v2 - v1) spare(v) = (v2 - v) spare(v1) + (v - v1) spare(v2)."""
+    condition, start, lower, upper = CONDITIONS[name], *map(assume, list(BETWEEN_HYPOTHESES.values())[1:])
+    here, end = length_positive(), follows(0 < high, length_positive(), upper)
+    way = follows(0 < high - low, lower, upper)
     mixed = follows(
-        0 < (high - low) * spare(condition, d),
-        (follows(0 < high - d, upper), has_spare(condition, low, at_low)),
-        (follows(0 <= d - low, lower), weak(has_spare(condition, high, at_high))),
-        nonzero=[at_low, at_d, at_high],
+        0 < (high - low) * spare(condition, v),
+        (follows(0 < high - v, upper), has_spare(condition, low, start)),
+        (follows(0 <= v - low, lower), weak(has_spare(condition, high, end))),
+        nonzero=[start, here, end],
     )
-    positive = follows(0 < spare(condition, d), (kernel.inverse_positive(length), mixed), nonzero=[length])
+    positive = follows(0 < spare(condition, v), (kernel.inverse_positive(way), mixed), nonzero=[way])
     return from_spare(condition, positive)
 
 
 def prove_beyond(name: str) -> Proved:
-    """spare(d) = spare(d1) + (d - d1) sigma^2 slope."""
-    condition, start, lower = CONDITIONS[name], *map(assume, list(BEYOND_HYPOTHESES.values())[2:])
-    at_low, at_d = scale_positive(start), scale_positive(dimension_positive())
-    way = product_nonnegative(weak(assume(_SIGNS["sigma is not 0"])), follows(0 <= d - low, lower))
+    """spare(v) = spare(v1) + (v - v1) slope."""
+    condition, start, lower = CONDITIONS[name], *map(assume, list(BEYOND_HYPOTHESES.values())[1:])
     positive = follows(
-        0 < spare(condition, d),
-        has_spare(condition, low, at_low),
-        (way, assume(SLOPES[name])),
-        nonzero=[at_low, at_d, assume(_SIGNS["n > 0"])],
+        0 < spare(condition, v),
+        has_spare(condition, low, start),
+        (follows(0 <= v - low, lower), assume(SLOPES[name])),
+        nonzero=[start, length_positive(), assume(N_POSITIVE)],
     )
     return from_spare(condition, positive)
 
 
-_BETWEEN, _BEYOND = "between two dimensions at which it does", "beyond a dimension at which it does"
+_BETWEEN, _BEYOND = "between two dimensions in which it does", "beyond a dimension in which it does"
 
 
 def _page(kind: str, name: str) -> Theorem:
     between = kind == "between"
-    start = {"in dimension d1": in_dimension(low, CONDITIONS[name])}
-    end = {"in dimension d2": in_dimension(high, CONDITIONS[name])} if between else {"growth": SLOPES[name]}
+    start = {"in dimension 1": in_dimension(low, CONDITIONS[name])}
+    end = {"in dimension 2": in_dimension(high, CONDITIONS[name])} if between else {"growth": SLOPES[name]}
     return Theorem(
         key=f"gaussian-{kind}-{name}",
         title=f"The margin outweighs the pairs {name} sequences {_BETWEEN if between else _BEYOND}",

@@ -10,8 +10,8 @@ fails with probability at most F, the union bound over
     n (n - 1)/2 pairs of queries and n (n - 1)/2 m^2 pairs of tokens across sequences (two tails each),
     n m (m - 1)/2 pairs of tokens within a sequence (one tail), n queries (two), n m tokens (one),
     n rows of queries: given z_i, the sum of <z_i, z_j>^2 over j != i is (sigma ||z_i||)^2 times a chi-square
-    variable of n - 1 degrees of freedom; with ||z_i||^2 <= sigma^2 d (1 + y) it is at most (n - 1) (sigma^2 d
-    h)^2 once that variable is at most (n - 1) (1 + x), (1 + x) (1 + y) = d h^2,
+    variable of n - 1 degrees of freedom; with ||z_i||^2 <= v (1 + y), v = sigma^2 d, it is at most
+    (n - 1) (v h)^2 once that variable is at most (n - 1) (1 + x), (1 + x) (1 + y) = d h^2,
 
 each tail bounded by Chernoff's method. Nothing is assumed of how the vectors of different pairs depend on
 each other, so it is the same whether the query is a vector of its own or the first token. (S) and (N) hold on
@@ -63,8 +63,9 @@ from theory.proof.tactics import (
     zero,
 )
 from theory.proof.terms import Formula, Index, Term, below, log, substitute, symbol, total
-from theory.theorems.gaussian_data import REFERENCE, a, d, h, w, y
+from theory.theorems.gaussian_data import REFERENCE, a, h, w, y
 
+d = tails.d
 t_q, t_p, t_u = symbol("t_q"), symbol("t_p"), symbol("t_u")
 success, failure = symbol("P"), symbol("F")
 query_product, token_product = symbol("Q", i, j), symbol("C", i, tau, j, rho)
