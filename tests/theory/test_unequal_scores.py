@@ -17,7 +17,7 @@ Gam, gam, leak = lemma.Gam, lemma.gam, lemma.leak
 @pytest.mark.parametrize("theorem", [*lemma.PAGES, *page.PAGES], ids=lambda theorem: theorem.key)
 def test_the_page_proves(theorem):
     assert theorem.proved().conclusion == theorem.claim
-    assert theorem.status == ("proved-given" if theorem in page.PAGES else "proved")
+    assert theorem.status == "proved"
 
 
 @pytest.mark.parametrize(
@@ -37,10 +37,18 @@ def test_a_smaller_shift_is_not_proved(place, claim, monkeypatch):
 
 @pytest.mark.parametrize("c0", [(Gam + 2 * Gam / gam) * (T - 1), (Gam + 1 + Gam / gam) * (T - 1)])
 def test_a_smaller_constant_does_not_cover_the_shifts(c0, monkeypatch):
-    page.shift_bounds()
+    page.facts_now()
     monkeypatch.setattr(page, "C0", c0)
     with pytest.raises(KernelError):
-        page.shift_bounds()
+        page.facts_now()
+
+
+def test_a_laxer_threshold_is_not_kept(monkeypatch):
+    page.past_threshold_now()
+    gap = page.R_B * page.r_max - page.height(page.layer(page.t0).W)
+    monkeypatch.setattr(page, "PAST_THRESHOLD", Gam * ((T - 1) * page.exp(gap)) <= gam)
+    with pytest.raises(KernelError):
+        page.past_threshold_now()
 
 
 @pytest.mark.parametrize("seed", range(6))

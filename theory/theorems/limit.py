@@ -65,7 +65,7 @@ NOW = t0 + t
 
 def at_now(claim: Proved) -> Proved:
     """A claim about the step t, for t0 + t."""
-    return kernel.instantiate(claim, indices={"t": NOW})
+    return kernel.instantiate(base.drawn(claim), indices={"t": NOW})
 
 
 # --- the contraction ---------------------------------------------------------------------------------------
@@ -76,7 +76,8 @@ def gained_nonnegative() -> Proved:
     each = follows(
         0 <= inner(layer(t + 1).W, M) - inner(layer(t).W, M), base.component_grows(), base.pace_nonnegative()
     )
-    summed = kernel.sum_order(kernel.instantiate(each, indices={"t": t0 + s}), s, below(t))
+    each = kernel.instantiate(base.drawn(each), indices={"t": t0 + s})
+    summed = kernel.sum_order(each, s, below(t))
     return follows(0 <= gained(t), summed, telescoped(lambda k: inner(layer(t0 + k).W, M), t))
 
 

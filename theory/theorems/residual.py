@@ -127,14 +127,19 @@ HYPOTHESES = {
 
 
 def at_step(claim: Proved) -> Proved:
-    """A claim about any W, at W_t with its shifts; the hypotheses about W but the shifts hold at every t."""
+    """A claim about any W, at W_t with its shifts; the definitions hold at every t."""
     moved = kernel.instantiate(nt.at_time(claim, t), reals={"lo": lo(t), "o": o(t)})
-    return discharge(moved, *(specialize(assume(HYPOTHESES[name]), t) for name in ("c > 0", "gradient", "C")))
+    return discharge(moved, *(specialize(assume(HYPOTHESES[name]), t) for name in ("gradient", "C")))
+
+
+def drawn(claim: Proved) -> Proved:
+    """A claim about the step t, with c > 0 there drawn from its holding at every step."""
+    return discharge(claim, specialize(assume(HYPOTHESES["c > 0"]), t))
 
 
 def with_shifts(claim: Proved) -> Proved:
     """The shifts at W_t lie in the interval assumed for every t."""
-    return discharge(claim, *(specialize(assume(HYPOTHESES[name]), t) for name in SHIFTS))
+    return discharge(drawn(claim), *(specialize(assume(HYPOTHESES[name]), t) for name in SHIFTS))
 
 
 @cache

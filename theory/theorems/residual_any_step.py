@@ -186,7 +186,7 @@ def prove_bounded() -> Proved:
     target = far(t + 1) <= BOUND
     calm = follows(target, step_limited(), close_where_calm(), max_above(far(t0), D0 + e_max)[1])
     disordered = follows(target, falls_where_disordered(), assume(claim))
-    grown = kernel.instantiate(kernel.cases(disordered, calm, J0, J), indices={"t": t0 + t})
+    grown = kernel.instantiate(base.drawn(kernel.cases(disordered, calm, J0, J)), indices={"t": t0 + t})
     return induction(max_above(far(t0), D0 + e_max)[0], grown, t)
 
 

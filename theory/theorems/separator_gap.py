@@ -111,7 +111,7 @@ def fallen_behind(t: Index) -> Term:
 
 def summed(claim: Proved) -> Proved:
     """A claim about the step from W_t, summed over the steps since t0."""
-    return kernel.sum_order(kernel.instantiate(claim, indices={"t": t0 + s}), s, below(t))
+    return kernel.sum_order(kernel.instantiate(base.drawn(claim), indices={"t": t0 + s}), s, below(t))
 
 
 def prove_ahead() -> Proved:

@@ -180,7 +180,8 @@ def component_steady() -> Proved:
     each = follows(
         0 <= ahead(t + 1) - ahead(t), (weak(base.margin_positive()), pace), (margin, base.component_grows())
     )
-    summed = kernel.sum_order(kernel.instantiate(each, indices={"t": t0 + s}), s, below(t))
+    each = kernel.instantiate(base.drawn(each), indices={"t": t0 + s})
+    summed = kernel.sum_order(each, s, below(t))
     return follows(steady(travelled(t)) <= component(t0 + t), summed, telescoped(lambda k: ahead(t0 + k), t))
 
 

@@ -179,8 +179,8 @@ def potential_falls() -> Proved:
 
 
 def with_shifts(claim: Proved) -> Proved:
-    """The shifts at W_t are those assumed for every t."""
-    return discharge(claim, *(specialize(assume(f), t) for f in (SHIFT_LOWER, SHIFT_UPPER)))
+    """c > 0 and the shifts at W_t are those assumed for every t."""
+    return discharge(base.drawn(claim), *(specialize(assume(f), t) for f in (SHIFT_LOWER, SHIFT_UPPER)))
 
 
 def from_start(claim: Proved, step: Index = t) -> Proved:
@@ -278,13 +278,17 @@ def start_bounded() -> Proved:
     return follows(distance(t0) <= far**2, norm_squared(apart(W)), (lengths[2], split), (both, split))
 
 
-def with_explicit_bound(claim: Proved) -> Proved:
-    """A claim about a settled residual, with r_max = 2 ||r*|| + ||r_t0|| + e drift."""
+def explicit_entry() -> tuple[Proved, Proved]:
+    """r_max = 2 ||r*|| + ||r_t0|| + e drift is at least ||r*||, and the residual has settled within it."""
     star, length = norm_nonnegative(r_star), norm_nonnegative(residual(layer(t0).W))
     push, apart_ = push_nonnegative(), follows(0 <= far, star, length)
     entry = follows(with_bound(SETTLED), start_bounded(), tail_bounded(), (apart_, push))
-    room = follows(norm(r_star) <= BOUND, apart_, push)
-    return discharge(kernel.instantiate(claim, reals={"r_max": BOUND}), entry, room)
+    return entry, follows(norm(r_star) <= BOUND, apart_, push)
+
+
+def with_explicit_bound(claim: Proved) -> Proved:
+    """A claim about a settled residual, with r_max = 2 ||r*|| + ||r_t0|| + e drift."""
+    return discharge(kernel.instantiate(claim, reals={"r_max": BOUND}), *explicit_entry())
 
 
 def prove_explicit() -> Proved:
@@ -321,7 +325,7 @@ def for_equal_scores(node: Any) -> Any:
 def anywhere(claim: Proved) -> Proved:
     """A claim for any L_b, for L_b = R_B^2, which bounds the tilt everywhere."""
     claim = kernel.instantiate(claim, reals={"L_b": R_B**2})
-    tilt = kernel.instantiate(base.at_step(rs.TILT.proved()), indices={"t": t0 + t})
+    tilt = kernel.instantiate(base.drawn(base.at_step(rs.TILT.proved())), indices={"t": t0 + t})
     return discharge(claim, generalize(tilt, t, nt.NATURALS), kernel.square(R_B))
 
 
