@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache, reduce
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -287,7 +288,8 @@ def _failure(setting: Setting, d: int, bounds: Mapping[str, Fraction]) -> float:
 
 def _certificate(setting: Setting, d: int, x: np.ndarray) -> Certificate | None:
     """The certificate of these logarithms of bounds; None where a condition is not met."""
-    bounds = {name: Fraction(float(value)) for name, value in zip(NAMES, np.exp(x), strict=True)}
+    exact_values = (Fraction(float(value)) for value in np.exp(x))
+    bounds = MappingProxyType(dict(zip(NAMES, exact_values, strict=True)))
     if not _decided(setting, d, bounds):
         return None
     return Certificate(setting, d, bounds, _failure(setting, d, bounds))
@@ -301,6 +303,7 @@ def roomy(setting: Setting, d: int, delta: float) -> Certificate | None:
     return found if found is not None and found.failure <= delta else None
 
 
+@lru_cache(maxsize=256)
 def likeliest(setting: Setting, d: int) -> Certificate | None:
     """In dimension d, the certificate that fails least often among those found; None when there is none."""
     search, found = _Search(setting, d), []
@@ -380,7 +383,11 @@ def cover(
     """
     if not 0 < delta < 1:
         raise InputError(f"delta must lie between 0 and 1, and is {delta}")
-    setting = _setting(n, T, signal, noise, query)
+    return _cover(_setting(n, T, signal, noise, query), delta)
+
+
+@lru_cache(maxsize=64)
+def _cover(setting: Setting, delta: float) -> tuple[Certificate, ...]:
     pieces = [_endless(setting, delta)]
     gap = pieces[0].d // 2
     while (before := _before(pieces[0], gap, delta)) is not None:
