@@ -4,6 +4,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 OUT    ?= out
+# The tests' problems are small: threads would only wait for one another, badly so on a busy machine.
+ONE    := OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1}
 
 .PHONY: help setup reproduce test figures bench mutate lint soak lock clean
 .DEFAULT_GOAL := help
@@ -24,7 +26,7 @@ reproduce: $(STAMP)  ## the main job: prove, train, check, plot, report (into OU
 	$(BIN)/attnrates reproduce --out $(OUT)
 
 test: $(STAMP)  ## the test suite
-	$(BIN)/python -m pytest -m "not soak" -n auto --dist loadfile
+	$(ONE) $(BIN)/python -m pytest -m "not soak" -n auto --dist loadfile
 
 figures: $(STAMP)  ## the paper's figures as PDF, PNG and CSV
 	$(BIN)/attnrates figures --out $(OUT)/figures
@@ -36,7 +38,7 @@ mutate: $(STAMP)  ## corrupt every constant of every theorem; each corruption mu
 	$(BIN)/python -m tests.theory.mutate
 
 soak: $(STAMP)  ## the slow tests
-	$(BIN)/python -m pytest -m soak
+	$(ONE) $(BIN)/python -m pytest -m soak
 
 lint: $(STAMP)  ## ruff and mypy
 	$(BIN)/ruff check .
