@@ -11,8 +11,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def check(folder: Path, *, json: bool) -> int:
-    """Print the verdicts on every run in `folder`; return 1 when a bound is violated, else 0."""
+def check(folder: Path, *, json: bool, certified: bool = False) -> int:
+    """Print the verdicts on every run in `folder`; return 1 when a bound is violated, else 0.
+
+    With `certified`, in ball arithmetic, and 0 only when every claimed bound is proved to hold.
+    """
+    if certified:
+        from attnrates._certified import check_certified
+
+        return check_certified(folder, json=json)
     rows = check_folder(folder)
     if json:
         print_json([row.to_dict() for row in rows])
