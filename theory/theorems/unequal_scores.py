@@ -127,14 +127,17 @@ def potential(t: Index) -> Term:
 
 
 room = (r_max - norm(r_star)) ** 2
-BOTH = maximum(potential(NOW) - room, height(layer(t0).W) - height(layer(NOW).W)) <= 0
+BOTH = maximum(margin**2 * (potential(NOW) - room), height(layer(t0).W) - height(layer(NOW).W)) <= 0
 """The residual is settled at t0 + t, and v no smaller than at t0."""
 
 
 def settled_now() -> tuple[Proved, Proved]:
     """potential <= room and g* v_t0 <= g* v at the step t0 + t."""
     top = max_above(*BOTH[1][2:])
-    close = follows(potential(NOW) <= room, top[0], assume(BOTH))
+    solution = rs.solution_nonzero()
+    square = product_nonnegative(weak(solution), weak(solution))
+    small = follows(margin**2 * (potential(NOW) - room) <= 0, top[0], assume(BOTH))
+    close = follows(potential(NOW) <= room, (square, small), nonzero=[solution])
     return close, follows(height(layer(t0).W) <= height(layer(NOW).W), top[1], assume(BOTH))
 
 
@@ -186,14 +189,15 @@ def prove_both() -> Proved:
         return discharge(moved, *facts, size_now(), weights_positive())
 
     falls = discharge(now(sharp.potential_falls()), now(base.at_step(rs.TILT.proved())), kernel.square(R_B))
-    low = follows(potential(NOW + 1) - room <= 0, falls, settled_now()[0])
+    scale = kernel.square(margin)
+    low = follows(margin**2 * (potential(NOW + 1) - room) <= 0, (scale, falls), (scale, settled_now()[0]))
     grows, pace_ = now(base.component_grows()), now(base.pace_nonnegative())
     high = follows(
         height(layer(t0).W) - height(layer(NOW + 1).W) <= 0,
         settled_now()[1], (margin**2, grows), (kernel.square(margin), pace_),
     )  # fmt: skip
     first = max_at_most(
-        follows(potential(t0) - room <= 0, assume(for_unequal_scores(sharp.SETTLED))),
+        follows(margin**2 * (potential(t0) - room) <= 0, (scale, assume(for_unequal_scores(sharp.SETTLED)))),
         equation(height(layer(t0).W) - height(layer(t0).W) <= 0),
     )
     return induction(first, max_at_most(low, high), t)
