@@ -75,11 +75,14 @@ def verify(
     search: Annotated[
         bool, typer.Option("--search", help="Find the certificates anew instead of replaying them.")
     ] = False,
+    latex: Annotated[
+        bool, typer.Option("--latex", help="Print LaTeX macros for every statement, bound and status.")
+    ] = False,
 ) -> int:
     """Prove every lemma and theorem again, step by step; print the status and the axioms used by each."""
     from attnrates._verify import verify as command
 
-    return command(json=json, search=search)
+    return command(json=json, search=search, latex=latex)
 
 
 @app.command(epilog="Example: attnrates train --data gaussian --rule ngd --step 0.1 --steps 1000 --out runs")
@@ -129,11 +132,18 @@ def train(
 def check(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A run, or a folder with runs at any depth.")],
     json: Json = False,
+    certified: Annotated[
+        bool,
+        typer.Option(
+            "--certified",
+            help="Repeat the runs in ball arithmetic; exit 1 unless every claimed bound is proved.",
+        ),
+    ] = False,
 ) -> int:
     """Hold every run in DIR against every theorem; exit 1 when a bound whose hypotheses hold is violated."""
     from attnrates._check import check as command
 
-    return command(folder, json=json)
+    return command(folder, json=json, certified=certified)
 
 
 @app.command(epilog="Example: attnrates figures --only fixed-decoder --out figures")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rich.table import Table
+from rich.padding import Padding
 from rich.text import Text
 
 import theory
@@ -37,20 +37,23 @@ def axiom_numbers(proofs: dict[str, Any], entry: dict[str, Any]) -> list[int]:
 
 
 def print_table(proofs: dict[str, Any], console: Console) -> None:
-    """Print each theorem with status, number of steps and axioms by number, then the axioms."""
-    table = Table(box=None, expand=True, padding=(0, 2, 0, 0), pad_edge=False)
-    table.add_column("theorem", overflow="fold")
-    table.add_column("status", no_wrap=True)
-    table.add_column("steps", justify="right", no_wrap=True)
-    table.add_column("axioms", ratio=1, overflow="fold")
+    """Print each theorem with status, steps, time and axioms by number, its tree one level deep, the axioms.
+
+    Under a theorem stand the pages that it draws on and the kernel's rules that lead from them to its claim,
+    with how often each is applied.
+    """
+    width = max(len(entry["key"]) for entry in proofs["theorems"])
+    console.print(Text(f"{'theorem':{width}}  {'status':12}  steps    time  axioms"))
     for entry in proofs["theorems"]:
-        table.add_row(
-            Text(entry["key"]),
-            Text(entry["status"], style=STYLE[entry["status"]]),
-            str(entry["steps"]),
-            Text(" ".join(map(str, axiom_numbers(proofs, entry))) or "none"),
-        )
-    console.print(table)
+        status = Text(f"{entry['status']:12}", style=STYLE[entry["status"]])
+        axioms = " ".join(map(str, axiom_numbers(proofs, entry))) or "none"
+        line = Text(f"{entry['key']:{width}}  ", style="bold").append_text(status)
+        line.append(f"  {entry['steps']:5}  {entry['seconds']:5.2f}s  {axioms}", style="not bold")
+        console.print(line)
+        rules = ", ".join(f"{rule} {count}" for rule, count in entry["rules"].items())
+        for branch in (", ".join(entry["uses"]), rules):
+            if branch:
+                console.print(Padding(Text(branch, style="dim"), (0, 0, 0, 4)))
     console.print(Text("axioms of the kernel:"))
     for number, (name, statement) in enumerate(proofs["axioms"].items(), start=1):
         console.print(Text(f"  {number} {name}: {statement}"))

@@ -17,6 +17,18 @@ def test_every_theorem_is_listed_with_its_status(attnrates):
     assert "every proof stands" in result.out
 
 
+def test_the_tree_shows_pages_rules_and_times(attnrates):
+    out = attnrates("verify").out
+    assert "    separator-correlation" in out
+    assert "combine" in out
+
+
+def test_latex_macros_are_printed(attnrates):
+    out = attnrates("verify", "--latex").out
+    assert r"\newcommand{\ratesNormGrowth}" in out
+    assert r"\newcommand{\ratesNormGrowthStatus}{proved}" in out
+
+
 def test_json_has_the_documented_shape(attnrates):
     value = json.loads(attnrates("verify", "--json").out)
     assert value["ok"] is True

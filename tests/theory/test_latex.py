@@ -62,9 +62,13 @@ def test_macros_are_valid_names_with_balanced_braces() -> None:
     import theory
     from theory.latex import macros
 
-    text = macros(theory.verify().theorems)
+    text = macros({t.key: t.status for t in theory.verify().theorems})
     names = re.findall(r"\\newcommand\{\\(\w+)\}", text)
-    assert len(names) == len(set(names)) >= 2 * len([p for p in theory.theorems().values() if p.claim is not None])
+    assert (
+        len(names)
+        == len(set(names))
+        >= 2 * len([p for p in theory.theorems().values() if p.claim is not None])
+    )
     for line in text.splitlines():
         assert line.replace(r"\{", "").replace(r"\}", "").count("{") == line.replace(r"\}", "").replace(
             r"\{", ""
