@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -144,6 +144,34 @@ def decide(
     return certified, verdicts
 
 
+_TIME = canonical(as_real(t))
+
+
+@lru_cache(maxsize=64)
+def _terms(here: Index) -> tuple[tuple[str, Term], ...]:
+    """(column, canonical term) for what a recorded row says of W_here; logarithms stand for their numbers."""
+    now = layer(here)
+    terms = {
+        "step_length": e(here),
+        "weight_norm": norm(now.W),
+        "<W, M>": inner(now.W, M),
+        "path_length": nt.path_length(here),
+        "separator_path": nt.separator_path(here),
+        "direction_gap": direction_gap(here),
+        "log_attention_gap": 1 - now.p(nt.i),  # the largest over i
+        "log_excess_loss": nt.loss(now) - nt.least_loss(),
+        "residual_norm": norm(residual(now.W)),
+        "log_total_attention_gap": total(nt.i, nt.SEQUENCES, 1 - now.p(nt.i)),
+    }
+    return tuple((name, canonical(term)) for name, term in terms.items())
+
+
+@lru_cache(maxsize=64)
+def _bending(base: Index) -> Term:
+    """The sum of e_s^2/||W_s|| from t0 on."""
+    return canonical(total(s, below(t), e(base + s) ** 2 / norm(layer(base + s).W)))
+
+
 class _Reading:
     """A certified run with its constants in balls; each is computed once for all pages."""
 
@@ -152,6 +180,7 @@ class _Reading:
         self.run = certified.run
         self.bits = max(certified.bits, 256)
         self._checks: dict[str, Check] = {}
+        self._rows: dict[tuple[int, Index], dict[Term, arb]] = {}
         with ctx.workprec(self.bits):
             self.constants = by_canonical(self._constants())
 
@@ -229,42 +258,32 @@ class _Reading:
         """||r*||."""
         return self._residual_limit
 
-    def at(self, row: int, here: Index) -> dict[Term, Any]:
+    def at(self, row: int, here: Index) -> dict[Term, arb]:
         """What the run says of the terms at W_here, the recorded state of a row."""
-        now = layer(here)
-        balls = {name: column[row] for name, column in self.certified.balls.items()}
-        length = self.constants[canonical(norm(M))]
-        component = balls["target_component"] * length
-        u = balls["weight_norm"]
-        leaked = balls["log_total_attention_gap"].exp()
-        return {
-            e(here): balls["step_length"],
-            norm(now.W): u,
-            inner(now.W, M): component,
-            nt.path_length(here): balls["path_length"],
-            nt.separator_path(here): balls["separator_path"],
+        if (row, here) not in self._rows:
+            balls = {name: column[row] for name, column in self.certified.balls.items()}
+            u, length = balls["weight_norm"], self.constants[canonical(norm(M))]
+            balls["<W, M>"] = balls["target_component"] * length
             # W = 0 has no direction; the term's value there is 1, by inv(0) = 0.
-            direction_gap(here): arb(1) if u.is_zero() else balls["direction_gap"],
-            1 - now.p(nt.i): balls["log_attention_gap"].exp(),  # the largest over i
-            nt.loss(now) - nt.least_loss(): balls["log_excess_loss"].exp(),
-            norm(residual(now.W)): balls["residual_norm"],
-            total(nt.i, nt.SEQUENCES, 1 - now.p(nt.i)): leaked,
-        }
+            balls["direction_gap"] = arb(1) if u.is_zero() else balls["direction_gap"]
+            for name in ("log_attention_gap", "log_total_attention_gap", "log_excess_loss"):
+                balls[name] = balls[name].exp()
+            self._rows[row, here] = {term: balls[name] for name, term in _terms(here)}
+        return self._rows[row, here]
 
     def values(self, row: int, here: Index, begin: int, base: Index | None, start: int) -> dict[Term, Any]:
         """Everything a page may ask of a row; `base`, if it is a variable, is the step of row `start`."""
         steps = self.certified.steps
-        out: dict[Term, Any] = {as_real(t): arb(int(steps[row]) - begin)}
+        out: dict[Term, Any] = self.constants | {
+            _TIME: arb(int(steps[row]) - begin),
+            EXCESS: self.certified.separator_excess[row],
+        }
         if steps[0] == 0:
             out |= self.at(0, number(0))
         if base is not None and base[1]:
             bends = self.certified.balls["curvature_sum"]
-            out |= self.at(start, base) | {
-                total(s, below(t), e(base + s) ** 2 / norm(layer(base + s).W)): bends[row] - bends[start]
-            }
-        out |= self.at(row, here)
-        out[EXCESS] = self.certified.separator_excess[row]
-        return self.constants | by_canonical(out)
+            out |= self.at(start, base) | {_bending(base): bends[row] - bends[start]}
+        return out | self.at(row, here)
 
     # --- the verdict ---
 
