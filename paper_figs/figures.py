@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 
     from numerics.run import Run
 
-MODULES = {"fixed-decoder": "paper_figs.fixed_decoder"}
+MODULES = {
+    "fixed-decoder": "paper_figs.fixed_decoder",
+    "direction-rate": "paper_figs.direction_rate",
+    "tightness": "paper_figs.tightness",
+}
 
 
 class FigureModule(Protocol):
@@ -56,6 +60,7 @@ def make(
 
     A part is left alone while its settings, the code and its files are those noted in the JSON. Where only a
     picture is missing it is drawn again from the CSV; else the runs are loaded, or trained where missing.
+    Runs in Gram space are trained anew and not kept: each takes about a second at most.
     """
     import pandas as pd
 
@@ -91,6 +96,13 @@ def make(
 
 
 def _run(setting: runs.Setting, folder: Path, say: Callable[[str], None]) -> Run:
+    if setting.space == "gram":
+        from numerics.train import train
+
+        rule = setting.step_rule()
+        run = train(setting.problem(), rule, steps=setting.steps, space="gram", seed=setting.seed)
+        say(f"trained {setting.name}")
+        return run
     run, kept = runs.make(setting, folder, problem=setting.problem())
     say(f"{'kept' if kept else 'trained'} {folder / setting.name}")
     return run

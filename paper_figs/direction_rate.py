@@ -1,0 +1,165 @@
+r"""Figure 3: the distance in direction, 1 - cos(W_t, W_mm), between its proved bounds and its asymptote.
+
+Theorem A(iii) bounds it a posteriori (through the recorded path) and a priori (through t alone), Theorems B
+and C sharply from their own t0 on; the exact constant predicts t^2 (1 - cos) in the limit. The paper's rate
+t^(-1/2) is that of ||W_t/||W_t|| - W_mm/||W_mm|| ||, whose square is 2 (1 - cos): here it is the slope -1.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator
+
+import theory
+from numerics.errors import AttnratesError
+from paper_figs import experiments, style
+from paper_figs.runs import Setting
+from theory.predict import predict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from numerics.run import Run
+
+OBSERVED, ASYMPTOTE, GUIDE = "observed", "asymptote", "slope"
+HIGHEST = 2.0  # 1 - cos is never more: a bound above says nothing
+GUIDE_AT_START, GUIDE_SPAN = 1e-5, (0.05, 0.8)  # where there is room for the slope; shares of the last step
+
+
+class Bound(NamedTuple):
+    """A kind of bound: the theorems that give it, for one rule or another, and how it is drawn."""
+
+    theorems: tuple[str, ...]
+    label: str
+    linestyle: Literal["-"] | tuple[float, tuple[float, ...]]
+
+
+BOUNDS = {
+    "a-priori": Bound(
+        ("global-direction-apriori", "global-direction-polyak"), "a-priori bound", (0, (5, 1.5))
+    ),
+    "a-posteriori": Bound(("global-direction",), "a-posteriori bound", (0, (1, 1))),
+    "sharp": Bound(("ngd-sharp-rate", "sharp-rate"), "sharp bound", "-"),
+}
+
+
+def settings(*, quick: bool = False) -> dict[str, list[Setting]]:
+    """Give the runs shown: each rule on seed 0 of the Gaussian data, long enough for the asymptote."""
+    data, _, steps = experiments.EXPERIMENTS["gaussian"]
+    return {
+        "gaussian": [
+            Setting(data=data, rule=rule, step=step, steps=20_000 if quick else 100_000, space="gram")
+            for rule, step in steps.items()
+        ]
+    }
+
+
+def data(runs: Sequence[Run]) -> pd.DataFrame:
+    """Collect every curve: rows of series, rule, step and value (1 - cos). What is not claimed has no row."""
+    frames = []
+    for run in runs:
+        seen = run.history[run.history["step"] > 0]
+        steps = seen["step"].to_numpy()
+        frames.append(_curve(OBSERVED, run, steps, seen["direction_gap"].to_numpy()))
+        for series, bound in BOUNDS.items():
+            for verdict in (theory.check(run, key) for key in bound.theorems):
+                if verdict.holds is not None:
+                    frames.append(_curve(series, run, verdict.steps, verdict.bound))
+                    break
+        constant = _constant(run)
+        if constant is not None:
+            frames.append(_curve(ASYMPTOTE, run, steps, constant / steps.astype(float) ** 2))
+    ends = max(run.steps for run in runs) * np.array(GUIDE_SPAN)
+    guide = pd.DataFrame(
+        {"series": GUIDE, "rule": "", "step": ends, "value": GUIDE_AT_START * ends[0] / ends}
+    )
+    return pd.concat([*frames, guide], ignore_index=True)
+
+
+def _curve(series: str, run: Run, steps: np.ndarray, values: np.ndarray) -> pd.DataFrame:
+    frame = pd.DataFrame({"series": series, "rule": run.rule.name, "step": steps, "value": values})
+    return frame[np.isfinite(frame["value"]) & (frame["value"] > 0)]
+
+
+def _constant(run: Run) -> float | None:
+    """Return the predicted limit of t^2 (1 - cos), or None where none is predicted for rule or data."""
+    try:
+        constant = predict(run.problem, run.rule, run.init).constant
+    except AttnratesError:
+        return None
+    return None if constant is None else float(constant.mid())
+
+
+def draw(frame: pd.DataFrame) -> Figure:
+    """Draw the curves from the saved data alone."""
+    curves = frame[frame["series"] != GUIDE]
+    with style.applied():
+        figure = style.new_figure(style.SINGLE, 3.9)
+        ax = figure.subplots()
+        for rule, part in curves.groupby("rule", sort=False):
+            _rule(ax, style.RULES[str(rule)], part)
+        _guide(ax, frame[frame["series"] == GUIDE])
+        ax.set(xscale="log", yscale="log", xlabel="iteration $t$")
+        ax.set_ylabel(r"$1-\cos(W_t,W_{\mathrm{mm}})$")
+        ax.set_xlim(1, frame["step"].max())
+        ax.set_ylim(curves["value"].min() / 2, HIGHEST)
+        ax.yaxis.set_major_locator(LogLocator(numticks=8))
+        figure.legend(handles=_legend(curves), loc="outside lower center", ncols=2, handlelength=2.6)
+    return figure
+
+
+def _rule(ax: Axes, look: style.Look, part: pd.DataFrame) -> None:
+    """Draw one rule's curves in its colour: the asymptote a pale band below its run, the bounds thin."""
+    for series, curve in part.groupby("series", sort=False):
+        if series == ASYMPTOTE:
+            ax.plot(curve["step"], curve["value"], color=look.color, linewidth=4, alpha=0.3, zorder=1.5)
+        elif series in BOUNDS:
+            linestyle = BOUNDS[str(series)].linestyle
+            ax.plot(curve["step"], curve["value"], color=look.color, linestyle=linestyle, linewidth=0.9)
+        else:
+            ax.plot(
+                curve["step"],
+                curve["value"],
+                color=look.color,
+                linestyle=look.linestyle,
+                marker=look.marker,
+                markevery=max(1, len(curve) // 10),
+                zorder=3,
+            )
+
+
+def _guide(ax: Axes, guide: pd.DataFrame) -> None:
+    """Draw the paper's rate as a slope."""
+    steps, values = guide["step"].to_numpy(), guide["value"].to_numpy()
+    ax.plot(steps, values, color="0.35", linewidth=0.8)
+    ax.annotate(
+        "paper: $t^{-1}$",
+        (steps[1], values[0]),
+        xytext=(0, 1),
+        textcoords="offset points",
+        ha="right",
+        fontsize=7,
+        color="0.35",
+    )
+
+
+def _legend(curves: pd.DataFrame) -> list[Line2D]:
+    present = set(curves["series"])
+    handles = [
+        Line2D([], [], color=look.color, linestyle=look.linestyle, marker=look.marker, label=look.label)
+        for look in (style.RULES[str(rule)] for rule in curves["rule"].unique())
+    ]
+    if ASYMPTOTE in present:
+        handles.append(Line2D([], [], color="0.3", linewidth=4, alpha=0.3, label="predicted asymptote"))
+    return handles + [
+        Line2D([], [], color="0.3", linestyle=bound.linestyle, linewidth=0.9, label=bound.label)
+        for series, bound in BOUNDS.items()
+        if series in present
+    ]
