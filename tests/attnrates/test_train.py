@@ -10,9 +10,8 @@ import time
 import numpy as np
 import pytest
 
-from numerics import NormalizedGD, Run
+from numerics import NormalizedGD, Run, train
 from numerics.datasets import load
-from numerics.train import train
 
 SMALL = ("--rule", "ngd", "--step", "0.1", "--steps", "5")
 
