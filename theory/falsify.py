@@ -23,6 +23,7 @@ from theory.small_problem import TIGHT, SmallProblem, model
 
 Gene = tuple[Any, ...]
 HORIZON = 5
+OWN = frozenset({"G", "g", "gs", "go", "alpha", "n", "N"})  # what a problem gives
 FRESH = 8  # random candidates looked at before each climb
 _SCALES = {"unit": (0, 0), "mild": (0, 0), "wide": (-2, 2), "extreme": (-8, 8)}
 
@@ -48,7 +49,7 @@ class Wants:
 
     Attributes:
         positive: symbols s with a hypothesis 0 < s or 0 <= s.
-        bounded: plain symbols that a hypothesis bounds.
+        bounded: symbols that a hypothesis bounds and the problem does not give.
         zero_start: whether W_0 = 0 is a hypothesis.
     """
 
@@ -64,7 +65,7 @@ class Wants:
         positive = {
             b[2][1] for b in bodies if b[0] in ("lt", "le") and b[1] == ("num", 0) and b[2][0] == "sym"
         }
-        bounded = {name for f in hypotheses for name, _, _ in tight_bounds(f)}
+        bounded = {bound.name for f in hypotheses for bound in tight_bounds(f)} - OWN
         start = eq(norm(vector("W", number(0))), 0)
         return cls(frozenset(positive), frozenset(bounded), start in bodies)
 
@@ -192,6 +193,13 @@ class Draw:
 
     def free_value(self, problem: SmallProblem, kind: str, name: str, at: tuple[int, ...]) -> Any:
         """The value of a symbol that neither the hypotheses nor the problem determine."""
+        balanced = (
+            self.choice("balanced", [1, 1, 0]) == 1
+        )  # alpha_k weigh the constraints against M at r* = 0
+        if balanced and kind == "vsym" and name == "r_star":
+            return (exact(0),) * problem.dimension
+        if balanced and kind == "sym" and name == "w" and problem.dual and at in problem.constraints:
+            return problem.dual[at[0], at[1]]
         if kind == "sym":
             group = "step" if name in ("e", "eta") else "real"
             group = "coefficient" if name in ("c", "p", "a") else group

@@ -152,6 +152,18 @@ _FUNCTIONS: dict[str, Callable[..., Number]] = {
 # --- definitions -------------------------------------------------------------------------------------------
 
 
+def _match(pattern: Sequence[Index], at: tuple[int, ...]) -> dict[str, int] | None:
+    """The index values under which the pattern is ``at``."""
+    if len(at) != len(pattern):
+        return None
+    env: dict[str, int] = {}
+    for ix, value in zip(pattern, at, strict=True):
+        rest = value - ix[2]
+        if rest < 0 or (not ix[1] and rest) or (ix[1] and env.setdefault(ix[1][0], rest) != rest):
+            return None
+    return env
+
+
 @dataclass(frozen=True)
 class Definition:
     """``name[pattern] = body``: the value of a family wherever the pattern matches."""
@@ -160,16 +172,18 @@ class Definition:
     pattern: tuple[Index, ...]
     body: Node
 
-    def match(self, at: tuple[int, ...]) -> dict[str, int] | None:
-        """The index values under which the pattern is ``at``."""
-        if len(at) != len(self.pattern):
-            return None
-        env: dict[str, int] = {}
-        for ix, value in zip(self.pattern, at, strict=True):
-            rest = value - ix[2]
-            if rest < 0 or (not ix[1] and rest) or (ix[1] and env.setdefault(ix[1][0], rest) != rest):
-                return None
-        return env
+
+@dataclass(frozen=True)
+class Bound:
+    """A family bounded by terms: ``name[pattern] >= body`` (side +1) or ``<= body`` (side -1).
+
+    ``body`` is the term as both sides of an inequality, under the quantifiers that do not index the family.
+    """
+
+    name: str
+    pattern: tuple[Index, ...]
+    side: int
+    body: Formula
 
 
 def _opened(formula: Formula) -> tuple[Formula, dict[str, Domain]]:
@@ -192,23 +206,23 @@ def definition(formula: Formula) -> Definition | None:
         if left[0] not in ("sym", "vsym"):
             continue
         pattern = left[2:]
-        used = [v for ix in pattern for v in ix[1]]
-        if (
-            len(set(used)) == len(used)
-            and set(used) == set(binders)
-            and all(len(ix[1]) <= 1 for ix in pattern)
-        ):
+        if _distinct(pattern, binders) and {v for ix in pattern for v in ix[1]} == set(binders):
             return Definition(left[1], pattern, right)
     return None
 
 
-@lru_cache(maxsize=4096)
-def tight_bounds(formula: Formula) -> tuple[tuple[str, int, Formula], ...]:
-    """Plain symbols that an inequality bounds: (name, side, the bounding term).
+def _distinct(pattern: Sequence[Index], names: Iterable[str]) -> bool:
+    """Whether a pattern's indices are different ones of these variables, each perhaps shifted."""
+    used = [v for ix in pattern for v in ix[1]]
+    return len(set(used)) == len(used) and set(used) <= set(names) and all(len(ix[1]) <= 1 for ix in pattern)
 
-    ``side`` +1 reads "symbol >= term" and -1 "symbol <= term"; the formula returned is "term <= term" under
-    the same quantifiers. Only bounds that are linear in the symbol; what multiplies it is taken to be
-    positive (a guide for making models: the hypothesis is checked in the model that results).
+
+@lru_cache(maxsize=4096)
+def tight_bounds(formula: Formula) -> tuple[Bound, ...]:
+    """The real symbols that an inequality bounds.
+
+    Only bounds that are linear in the symbol; what multiplies it is taken to be positive (a guide for making
+    models: the hypothesis is checked in the model that results).
     """
     body, binders = _opened(formula)
     if body[0] != "le":
@@ -217,10 +231,9 @@ def tight_bounds(formula: Formula) -> tuple[tuple[str, int, Formula], ...]:
     out = []
     for monomial, factor in slack.items():
         for symbol, power in monomial:
-            if symbol[0] != "sym" or len(symbol) != 2 or power != 1:
+            if symbol[0] != "sym" or power != 1 or not _distinct(symbol[2:], binders):
                 continue
-            rest = {m: -c / factor for m, c in slack.items() if m != monomial}
-            term = polynomial_term(rest)
+            term = polynomial_term({m: -c / factor for m, c in slack.items() if m != monomial})
             others = tuple(pair for pair in monomial if pair[0] != symbol)
             if others:
                 term = term / polynomial_term({others: Fraction(1)})
@@ -228,9 +241,11 @@ def tight_bounds(formula: Formula) -> tuple[tuple[str, int, Formula], ...]:
             if ("sym", symbol[1]) in names or not any(kind != "ix" for kind, _ in names):
                 continue
             both = Formula(("le", term, term))
+            fixed = {v for ix in symbol[2:] for v in ix[1]}
             for name, dom in reversed(binders.items()):
-                both = forall(Index(("ix", (name,), 0)), dom, both)
-            out.append((symbol[1], 1 if factor > 0 else -1, both))
+                if name not in fixed:
+                    both = forall(Index(("ix", (name,), 0)), dom, both)
+            out.append(Bound(symbol[1], symbol[2:], 1 if factor > 0 else -1, both))
     return tuple(out)
 
 
@@ -280,7 +295,7 @@ class Model:
         real: the value of a real symbol that no hypothesis defines or bounds.
         vector: the same for vector symbols.
         hypotheses: those that define symbols are taken as definitions.
-        tighten: plain symbols to be set by the tight side of a hypothesis that bounds them.
+        tighten: real symbols to be set by the tight side of a hypothesis that bounds them.
         indices: values of free index variables.
         horizon: the last step t that is looked at; W_t beyond it is not available.
     """
@@ -301,7 +316,7 @@ class Model:
         self._real, self._vector = real, vector
         self._definitions: dict[tuple[str, str], list[Definition]] = {}
         self._constructed: set[Formula] = set()
-        self._bounds: dict[str, list[tuple[int, Formula]]] = {}
+        self._bounds: dict[str, list[Bound]] = {}
         self._values: dict[tuple[Any, ...], Any] = {}
         self._memo: dict[tuple[Any, ...], Any] = {}
         wanted = set(tighten)
@@ -314,9 +329,9 @@ class Model:
                 if all(len(other.pattern) != len(found.pattern) for other in known):
                     known.append(found)
                     self._constructed.add(formula)
-            for name, side, solved in tight_bounds(formula):
-                if name in wanted:
-                    self._bounds.setdefault(name, []).append((side, solved))
+            for bound in tight_bounds(formula):
+                if bound.name in wanted:
+                    self._bounds.setdefault(bound.name, []).append(bound)
 
     # values of symbols
 
@@ -339,22 +354,25 @@ class Model:
 
     def _resolve(self, kind: str, name: str, at: tuple[int, ...]) -> Any:
         for rule in self._definitions.get((kind, name), ()):
-            env = rule.match(at)
+            env = _match(rule.pattern, at)
             if env is not None:
                 return evaluate(rule.body, self, {**self.indices, **env})
         if kind == "vsym":
             return self._vector(name, at)
-        if not at and name in self._bounds:
+        if name in self._bounds:
             with contextlib.suppress(UndecidedError):
-                return self._tight(name)
+                return self._tight(name, at)
         return self._real(name, at)
 
-    def _tight(self, name: str) -> Number:
+    def _tight(self, name: str, at: tuple[int, ...]) -> Number:
         bounds = self._bounds[name]
-        side = bounds[0][0]
+        side = bounds[0].side
         ends: list[Number] = []
-        for _, formula in (b for b in bounds if b[0] == side):
-            for pair in self.sides(formula):
+        for bound in bounds:
+            env = _match(bound.pattern, at)
+            if bound.side != side or env is None:
+                continue
+            for pair in self.sides(bound.body, env):
                 x = pair.small
                 ends.append(x if is_exact(x) else x.upper() if side > 0 else x.lower())
         if not ends:
@@ -482,6 +500,10 @@ def _compile(node: Node) -> Code:
     if head == "mul":
         parts = [_code(c) for c in node[1:]]
         return lambda model, env: _product(f(model, env) for f in parts)
+    if head == "pow" and node[2] % 2 == 0 and _under_root(node[1]) is not None:  # g*^2 stays exact
+        inside, half = _code(_under_root(node[1]) or node[1]), node[2] // 2
+        inverted = node[1][0] == "inv"
+        return lambda model, env: _even_power(inside(model, env), half, inverted)
     if head == "pow":
         base, power = _code(node[1]), node[2]
         return lambda model, env: base(model, env) ** power
@@ -511,6 +533,19 @@ def _compile(node: Node) -> Code:
         slope, _ = differentiate(node[2], Term(("sym", node[1])))
         return _code(substitute(slope, reals={node[1]: ((), node[3])}))
     raise ValueError(f"no value for {node!r}")
+
+
+def _under_root(node: Node) -> Node | None:
+    """x for sqrt(x) and 1/sqrt(x)."""
+    if node[0] == "inv":
+        node = node[1]
+    return node[2] if node[:2] == ("fn", "sqrt") else None
+
+
+def _even_power(x: Number, half: int, inverted: bool) -> Number:
+    if not x >= 0:
+        raise UndecidedError("a square root of what may be negative")
+    return (_inverse(x) if inverted else x) ** half
 
 
 def _product(factors: Iterable[Number]) -> Number:

@@ -48,7 +48,7 @@ def test_no_random_model_refutes_a_page(key, number, moves):
      "gd-path-lower", "polyak-step-lower"],
 )  # fmt: skip
 def test_no_directed_search_refutes_a_page(key, seed):
-    found = falsify(PAGES[key], seed=seed, tries=200 if "direction" in key else 60)
+    found = falsify(PAGES[key], seed=seed, tries=120 if "direction" in key else 60)
     print(summary([found]))
     assert found.counterexample is None
     assert found.met > 0
