@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from typing import no_type_check
 
-import llvmlite.binding
+import llvmlite.binding  # type: ignore[import-untyped]
 import numpy as np
 from numba import njit
 
@@ -38,9 +38,9 @@ from numerics._gram_record import (
 )
 
 _WRONG_SIDE = -20.0  # below this smallest gap p_i may underflow beside the other tokens: full log domain
-# Constraints are padded to a multiple of this with constraints that carry nothing (K, along and dual zero, the
-# logit gap FAR), and LLVM is told not to interleave vector loops: both leave loops of some dozen entries without
-# the scalar remainder that took half of a step at N = 42.
+# Constraints are padded to a multiple of this with constraints that carry nothing (K, along and dual zero,
+# the logit gap FAR), and LLVM is told not to interleave vector loops: both leave loops of some dozen
+# entries without the scalar remainder that took half of a step at N = 42.
 PAD = 16
 llvmlite.binding.set_option("numerics", "-force-vector-interleave=1")
 FAR = 1e300

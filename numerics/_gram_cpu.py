@@ -9,7 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from numerics import _gram_compiled as compiled
+from numerics import _gram_lanes as lanes
 from numerics._gram_geometry import Geometry
+from numerics._gram_lanes import LANES
 from numerics._gram_record import ROWS, Book
 from numerics.steps import Law
 
@@ -48,21 +50,23 @@ class CompiledGram:
         self._laws = np.array(laws, dtype=np.float64).reshape(runs, 5)
         self._scalars = self._book.scalars()
         self._nu = self._padded(self._book.gaps(), compiled.FAR)
-        self._rho = np.zeros((runs, self._width))
+        self._rho = _aligned((runs, self._width))
         blocks = range(0, runs, _LOCKSTEP)
         self._blocks = [slice(first, min(first + _LOCKSTEP, runs)) for first in blocks]
         self._threads = min(len(self._blocks), _cores())
+        self.pace = 16 + int(1e8 / (runs * N * N))  # at a tenth of what a core multiplies in a slice
 
     def _padded(self, rows: Sequence[np.ndarray] | np.ndarray, fill: float | int) -> np.ndarray:
         """Rows of N entries as one array of padded rows."""
-        out = np.full((len(rows), self._width), fill, dtype=rows[0].dtype)
+        out = _aligned((len(rows), self._width), rows[0].dtype)
+        out[:] = fill
         out[:, : self._N] = rows
         return out
 
     def _grams(self) -> np.ndarray:
         """All Gram matrices, (P, width, width), none of them held twice."""
         geometries = self._book.geometries
-        out = np.zeros((len(geometries), self._width, self._width))
+        out = _aligned((len(geometries), self._width, self._width))
         for j, geometry in enumerate(geometries):
             geometry.gram(out[j, : self._N, : self._N])
         return out
@@ -99,10 +103,10 @@ class CompiledGram:
                 self._rho[block],
                 rows[block],
                 snapshots[block],
-                np.zeros((3, runs, width)),
-                np.zeros((5, runs, n)),
+                _aligned((3, runs, width)),
+                _aligned((5, runs, n)),
                 np.zeros((5, runs)),
-                np.empty((runs, max(width, n)), dtype=np.int64),
+                _aligned((runs, max(width, n)), np.int64),
             )
 
         def share(first: int) -> None:
@@ -131,6 +135,133 @@ class CompiledGram:
         """Continue from a checkpoint's state."""
         self.t = int(state["t"])
         self._scalars[...], self._nu[...], self._rho[...] = state["scalars"], state["nu"], state["rho"]
+
+
+class LaneGram:
+    """Many runs of one problem in Gram space on the CPU, each a lane of the vectors."""
+
+    def __init__(self, geometry: Geometry, laws: Sequence[Law], inits: Sequence[np.ndarray | None]) -> None:
+        """Form the Gram matrix and the states, in whole blocks of lanes; idle lanes repeat the last run."""
+        self.t = 0
+        runs, N, n = len(laws), len(geometry.gap), len(geometry.best)
+        self._runs = runs
+        self._book = Book([geometry], runs, inits)
+        self._width = _round_up(N, compiled.PAD)
+        self._K = _aligned((self._width, self._width))
+        geometry.gram(self._K[:N, :N])
+        tight = np.full(n, np.inf)
+        np.minimum.at(tight, geometry.sequence, geometry.gap / 2)
+        large = bool(np.abs(geometry.best).max() > compiled.LARGE_SCORE)
+        pad = (0, self._width - N)
+        self._data = (
+            self._K,
+            geometry.start,
+            np.pad(geometry.sequence.astype(np.uint32), pad),
+            np.pad(geometry.gap, pad, constant_values=1.0),
+            tight,
+            geometry.best,
+            np.exp(-np.logaddexp(0.0, geometry.best)),
+            large,
+            geometry.along,
+            geometry.dual,
+        )
+        blocks = -(-runs // LANES)
+        self._lanes = _round_up(-(-runs // blocks), 8)
+        place = np.minimum(np.arange(blocks * self._lanes), runs - 1)
+        self._laws = np.array(laws, dtype=np.float64).reshape(runs, 5)[place].reshape(blocks, self._lanes, 5)
+        self._scalars = self._by_lane(self._book.scalars()[place])
+        self._nu = self._by_lane(self._book.gaps()[place])
+        self._rho = self._by_lane(np.zeros((len(place), N)))
+        self._threads = min(blocks, _cores())
+        self.pace = 16 + int(3e8 / (len(place) * N * N))
+
+    def _by_lane(self, rows: np.ndarray) -> np.ndarray:
+        """(runs, m) as (blocks, m, lanes)."""
+        blocks = rows.reshape(-1, self._lanes, rows.shape[1]).transpose(0, 2, 1)
+        out = _aligned(blocks.shape)
+        out[:] = blocks
+        return out
+
+    def _by_run(self, blocks: np.ndarray) -> np.ndarray:
+        """(blocks, m, lanes) as (runs, m)."""
+        return blocks.transpose(0, 2, 1).reshape(-1, blocks.shape[1])[: self._runs]
+
+    def advance(self, records: np.ndarray, until: int) -> np.ndarray:
+        """Step to `until`, recording at the steps in `records`: (rows, B, measured columns)."""
+        blocks, N, width = self._nu.shape
+        parts = []
+        size = max(1, _SNAPSHOTS // (blocks * width * N))
+        for first in range(0, max(len(records), 1), size):
+            some = records[first : first + size].astype(np.int64)
+            stop = until if first + size >= len(records) else int(some[-1])
+            rows = np.empty((blocks, width, len(some), ROWS))
+            snapshots = np.empty((blocks, width, len(some), N))
+            self._step(stop, some, rows, snapshots)
+            self.t = stop
+            kept = [part.reshape(blocks * width, *part.shape[2:])[: self._runs] for part in (rows, snapshots)]
+            parts.append(self._book.columns(*kept))
+        return np.concatenate(parts)
+
+    def _step(self, until: int, records: np.ndarray, rows: np.ndarray, snapshots: np.ndarray) -> None:
+        N, n, width = self._nu.shape[1], len(self._data[5]), self._lanes
+        short = _round_up(n, 8)
+
+        def share(first: int) -> None:
+            for block in range(first, len(self._nu), self._threads):
+                lanes.advance(
+                    self.t,
+                    until,
+                    records,
+                    *self._data,
+                    self._laws[block],
+                    self._scalars[block],
+                    self._nu[block],
+                    self._rho[block],
+                    rows[block],
+                    snapshots[block],
+                    _aligned((self._width, width)),
+                    _aligned((N, width)),
+                    _aligned((N, width), np.int64),
+                    _aligned((n, width)),
+                    _aligned((n, width)),
+                    _aligned((21, width)),
+                    np.concatenate([_aligned((1, self._width)) + compiled.FAR, _aligned((2, self._width))]),
+                    _aligned((max(self._width, short),), np.int64),
+                    _aligned((5, short)),
+                )
+
+        if self._threads == 1:
+            share(0)
+        else:
+            with ThreadPoolExecutor(self._threads) as pool:
+                list(pool.map(share, range(self._threads)))
+
+    def finite(self) -> np.ndarray:
+        """Which runs are still made of finite numbers, (B,)."""
+        sums = self._by_run(np.isfinite(self._scalars)).all(axis=1)
+        gaps = self._by_run(np.isfinite(self._nu)).all(axis=1)
+        return np.asarray(sums & gaps)
+
+    def final(self) -> list[dict[str, np.ndarray]]:
+        """For every run b with W = W_0 + sum_k b_k A_k, in the problem's order."""
+        return self._book.coefficients(self._by_run(self._scalars), self._by_run(self._rho))
+
+    def state(self) -> dict[str, np.ndarray]:
+        """All that changes along the run, for a checkpoint."""
+        return {"t": np.array(self.t), "scalars": self._scalars, "nu": self._nu, "rho": self._rho}
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        """Continue from a checkpoint's state."""
+        self.t = int(state["t"])
+        self._scalars[...], self._nu[...], self._rho[...] = state["scalars"], state["nu"], state["rho"]
+
+
+def _aligned(shape: tuple[int, ...], dtype: type | np.dtype = np.float64) -> np.ndarray:
+    """Zeros that start at a cache line: a vector load across two costs twice."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    raw = np.zeros(size + 64, dtype=np.uint8)
+    offset = -raw.ctypes.data % 64
+    return raw[offset : offset + size].view(dtype).reshape(shape)
 
 
 def _round_up(size: int, multiple: int) -> int:

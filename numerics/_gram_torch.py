@@ -59,7 +59,7 @@ class TorchGram:
         dense: bool,
     ) -> None:
         """Move the data to the device."""
-        self.t = 0
+        self.t, self.pace = 0, 64
         self._device, self._dtype, self._dense = device, dtype, dense
         runs = len(laws)
         self._book = Book(geometries, runs, inits)

@@ -36,7 +36,7 @@ class WeightSpace:
         optimizer: OptimizerFactory | None = None,
     ) -> None:
         """Move the data to the device; W starts at the initial values."""
-        self.t = 0
+        self.t, self.pace = 0, 16
         self._dtype, self._device = dtype, device
         runs, d = len(laws), problems[0].d
         width = max(Slots.of(problem).shape[1] for problem in problems)

@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float
 
 from numerics import _checkpoint
-from numerics._gram_cpu import CompiledGram
+from numerics._gram_cpu import CompiledGram, LaneGram
 from numerics._gram_geometry import Geometry
 from numerics._gram_torch import TorchGram
 from numerics._memory import dense_gram_fits, require_weight_space
@@ -27,9 +27,10 @@ from numerics.problem import Problem
 from numerics.run import Run, make_manifest, source_hash
 from numerics.steps import Law, Rule, TorchOptimizer, rule_to_dict
 
-# On a CPU the compiled loop is the faster up to these N, for few runs or many problems, and for a batch of
-# runs that share a problem (there K times a batch is one matrix product); measured, see tests/benchmarks.
-_SMALL, _SMALL_SHARED, _BATCH = 4096, 256, 8
+# On a CPU the compiled loops are the faster up to these N, for few runs or many problems, and for a batch
+# of at least so many runs that share a problem: those are lanes of vectors up to the second N, tensors
+# above it.
+_SMALL, _SMALL_SHARED, _BATCH = 4096, 256, 24
 _SLICE_SECONDS = 0.25  # how often the loop comes up for Ctrl-C and the progress bar
 
 
@@ -38,6 +39,7 @@ class Engine(Protocol):
     """What the driver asks of a batch of runs in one space."""
 
     t: int
+    pace: int  # steps that surely take less than a slice, to begin with
 
     def advance(self, records: np.ndarray, until: int) -> np.ndarray:
         """Step to `until`; the measured rows at the listed steps, (rows, B, columns)."""
@@ -281,6 +283,8 @@ def _engine(
         shared = len(plan.problems) == 1 and runs >= _BATCH
         small = first.n_constraints <= (_SMALL_SHARED if shared else _SMALL)
         if dense and small and device.type == "cpu" and dtype == "float64":
+            if shared:
+                return LaneGram(geometries[0], laws, plan.inits)
             return CompiledGram(geometries, laws, plan.inits)
         torch_dtype = getattr(torch, dtype)
         return TorchGram(geometries, laws, plan.inits, device=device, dtype=torch_dtype, dense=dense)
@@ -346,7 +350,7 @@ def _drive(
         rows, state = found
         engine.restore(state)
         parts, done = [rows], rows.shape[0]
-    size = 64
+    size = engine.pace
     with _bar(steps, progress) as show:
         while done < len(grid):
             until = min(engine.t + size, steps)

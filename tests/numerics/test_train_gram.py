@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import mpmath
@@ -284,3 +285,86 @@ def test_a_million_steps_show_the_sharp_rate(seed: int) -> None:
     slope = np.diff(last["log_attention_gap"]) / np.diff(last["step"])
     assert np.ptp(slope) < 1e-9 * abs(slope.mean())
     assert slope.mean() == pytest.approx(-run.rule.step / run.target.norm, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_lanes_run_as_the_runs_one_by_one(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seventy runs of one problem, every rule, starts from the origin to far on the wrong side."""
+    print("seed", seed)
+    problem, W = drawn(seed)
+    rules = ([rule for rule in RULES if rule != Polyak()] * 18)[:70]
+    inits = [scale * W for scale in np.linspace(-8.0, 20.0, 70)]
+    lanes = train_batch(problem, rules, steps=300, inits=inits)
+    monkeypatch.setattr(sys.modules["numerics.train"], "_BATCH", 1000)
+    single = train_batch(problem, rules, steps=300, inits=inits)
+    for run, reference in zip(lanes, single, strict=True):
+        assert run.rule == reference.rule
+        assert np.linalg.norm(run.weights - reference.weights) < 1e-11 * np.linalg.norm(reference.weights)
+        np.testing.assert_allclose(run.history, reference.history, rtol=1e-7, atol=1e-10)
+
+
+def test_lanes_resume_bitwise(tmp_path: Path) -> None:
+    problem = load("gaussian:n=4,T=4,d=30", 0)
+    rules = [NormalizedGD(0.01 * (1 + b)) for b in range(40)]
+    straight = train_batch(problem, rules, steps=700)
+    with pytest.MonkeyPatch.context() as patch:
+        write = sys.modules["numerics._checkpoint"].write
+
+        def die(*arguments: Any) -> None:
+            write(*arguments)
+            raise KeyboardInterrupt
+
+        patch.setattr(sys.modules["numerics._checkpoint"], "write", die)
+        with pytest.raises(KeyboardInterrupt):
+            train_batch(problem, rules, steps=700, checkpoint=tmp_path, checkpoint_every=250)
+    resumed = train_batch(problem, rules, steps=700, checkpoint=tmp_path, checkpoint_every=250)
+    for one, other in zip(resumed, straight, strict=True):
+        np.testing.assert_array_equal(one.history, other.history)
+        np.testing.assert_array_equal(one.weights, other.weights)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("depth", [30.0, 900.0])
+def test_attention_on_wrong_tokens_is_left_as_in_weight_space(seed: int, depth: float) -> None:
+    """Starts at which p_i underflows: each sequence is then taken at its own scale."""
+    print("seed", seed)
+    problem, W = drawn(seed)
+    W = W if problem.logit_gaps(W).min() < 0 else -W
+    W *= -depth / problem.logit_gaps(W).min()
+    rules = [NormalizedGD(0.5), GradientDescent(0.5)]
+    gram = train_batch(problem, rules, steps=400, inits=W)
+    weight = train_batch(problem, rules, steps=400, inits=W, space="weight")
+    assert gram[0].history["min_logit_gap"].iloc[0] == pytest.approx(-depth)
+    for ours, reference in zip(gram, weight, strict=True):
+        assert np.linalg.norm(ours.weights - reference.weights) < 1e-9 * np.linalg.norm(reference.weights)
+        for name in ("log_excess_loss", "log_attention_gap", "log_gradient_norm", "separator_path"):
+            np.testing.assert_allclose(
+                ours.history[name], reference.history[name], rtol=1e-7, atol=1e-12, err_msg=name
+            )
+
+
+def test_scores_at_which_sigma_underflows() -> None:
+    """Scores of hundreds: sigma(-m) is below the smallest float, its logarithm is not."""
+    base = random_problem(1, n=3, T=4, d=10)
+    problem = Problem(base.tokens, base.queries, base.labels, 800.0 * base.decoder, base.mask)
+    assert np.abs(problem.scores[problem.mask]).max() > 745
+    ours = train(problem, NormalizedGD(0.1), steps=200)
+    reference = train(problem, NormalizedGD(0.1), steps=200, space="weight")
+    assert np.linalg.norm(ours.weights - reference.weights) < 1e-9 * np.linalg.norm(reference.weights)
+    np.testing.assert_allclose(
+        ours.history["log_gradient_norm"], reference.history["log_gradient_norm"], rtol=1e-9
+    )
+
+
+@pytest.mark.soak
+def test_the_speeds_that_were_asked_for() -> None:
+    """By CPU seconds, which a busy machine hardly changes; two cores make the batch twice as fast."""
+    from tests.benchmarks.bench_train import run
+
+    rows = {row["name"]: row for row in run(quick=True)}
+    for name, row in rows.items():
+        print(name, row["ratio"], row["detail"])
+    assert rows["100 step sizes x 2000 steps, n=6 T=8 d=10"]["cpu_ratio"] * 2 > 1000
+    assert rows["one run, N = 42"]["cpu_ratio"] > 200
+    assert rows["a step at d = 5000"]["ratio"] < 1.2
+    assert rows["a step at N = 2000"]["ratio"] < 3

@@ -1,0 +1,1 @@
+"""Speed and tightness, as ratios against named baselines: python -m tests.benchmarks."""
