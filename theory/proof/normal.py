@@ -42,6 +42,8 @@ ONE: Monomial = ()
 
 
 def _times(a: Monomial, b: Monomial) -> Monomial:
+    if not (a and b):
+        return a or b
     powers = dict(a)
     for atom, e in b:
         powers[atom] = powers.get(atom, Fraction(0)) + e
@@ -282,6 +284,5 @@ def _square_roots(p: Polynomial | _Draft, roots: dict[Term, Polynomial]) -> _Dra
             return out
         m, a, e = hit
         c = out.pop(m)
-        rest = tuple((b, k) for b, k in m if b != a) + (((a, e % 2),) if e % 2 else ())
-        rest = _times(rest, ONE)
+        rest = _times(tuple((b, k) for b, k in m if b != a), ((a, e % 2),) if e % 2 else ONE)
         out = _sum([out, _product([(rest, c)], _power(roots[a], int(e // 2)))])
