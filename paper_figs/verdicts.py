@@ -109,7 +109,7 @@ def print_table(rows: Sequence[Row], console: Console) -> None:
     grouped: dict[str, list[Row]] = {}
     for row in rows:
         grouped.setdefault(row.run, []).append(row)
-    width = min(26, max(len(row.verdict.theorem) for row in rows))
+    width = min(28, max(len(row.verdict.theorem) for row in rows))
     console.print(_table(width, header=True))
     for name, group in grouped.items():
         console.print(Text(name, style="bold"), soft_wrap=True)

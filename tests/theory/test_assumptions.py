@@ -1,4 +1,4 @@
-"""The assumption checks are rigorous: right where exact arithmetic can tell, Unknown where they cannot know."""
+"""The assumption checks are rigorous: right where exact arithmetic can tell, Unknown where it cannot."""
 
 from fractions import Fraction
 
