@@ -10,7 +10,7 @@ from numerics.steps import GradientDescent, NormalizedGD, Polyak
 from numerics.train import train
 from theory.predict import predict
 
-STEPS = 200_000
+STEPS = 1_000_000
 
 
 def problem(seed: int, equal: bool = True) -> Problem:
@@ -68,10 +68,13 @@ def test_the_enclosures_are_narrow_and_hold_the_closed_form(seed):
 def rules(at: Problem) -> list:
     limit = predict(at, NormalizedGD(1.0))
     proved, stable = float(limit.proved_below.mid()), float(limit.stable_below.mid())
-    return [NormalizedGD(0.9 * proved), NormalizedGD(0.9 * stable), NormalizedGD(0.3), Polyak()]
+    return [NormalizedGD(0.9 * proved), NormalizedGD(0.5 * stable), NormalizedGD(0.9 * stable), Polyak()]
 
 
-@pytest.mark.parametrize("seed", range(4))
+SEEDS = [*range(4), *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(4, 50))]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_runs_tend_to_the_predicted_constant(seed):
     """Equal and unequal scores, three step sizes and Polyak; the error is of the order 1/t."""
     print("seed", seed)
@@ -81,7 +84,7 @@ def test_runs_tend_to_the_predicted_constant(seed):
         found = predict(at, rule)
         observed = STEPS**2 * run.history["direction_gap"].iloc[-1]
         print(rule, "observed", observed, "predicted", found.constant)
-        assert observed == pytest.approx(float(found.constant.mid()), rel=2e-4)
+        assert observed == pytest.approx(float(found.constant.mid()), rel=1e-4)
         assert run.history["residual_norm"].iloc[-1] == pytest.approx(float(found.residual.mid()), rel=1e-8)
 
 
