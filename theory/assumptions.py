@@ -248,12 +248,15 @@ def capped(run: Run) -> Check:
 def longest_step(run: Run) -> float:
     """A bound e_max on every step length: the rule's own, or for gradient descent eta R n a_max/4.
 
-    The latter is the page gradient-bounded; infinite for Polyak's step without a cap.
+    The latter is the page gradient-bounded, under equal scores; infinite where no bound is proved, as for
+    Polyak's step without a cap.
     """
     rule, problem = run.rule, run.problem
     if rule.name == "ngd":
         return float(rule.step)
     if rule.name == "gd":
+        if equal_scores(problem).state != "holds":
+            return float("inf")
         steepest = problem.score_gaps / (1 + np.exp(_common_scores(problem))) / problem.n
         return float(rule.step * problem.constraint_norms.max() * problem.n * steepest.max() / 4)
     return float(rule.law.cap)
@@ -268,7 +271,7 @@ def bounded_steps(run: Run) -> Check:
     longest = longest_step(run)
     if np.isfinite(longest):
         return Check("holds", f"e_max = {longest:.4g}", (longest, longest))
-    return Check("fails", "the rule has no cap e_max on its step length")
+    return Check("fails", "no cap e_max on the step length is known")
 
 
 def short_steps(run: Run) -> Check:
@@ -278,7 +281,7 @@ def short_steps(run: Run) -> Check:
     if balls is None or not balls.feasible:
         return Check("unknown", "no margin")
     if not np.isfinite(longest):
-        return Check("fails", "the rule has no cap e_max on its step length")
+        return Check("fails", "no cap e_max on the step length is known")
     limit = 2 * balls.margin / (balls.radius**2 - balls.margin**2)
     text = f"e_max = {longest:.4g} against 2 g*/R_B^2 {_show(limit)}"
     if arb(longest) < limit:

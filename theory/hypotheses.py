@@ -18,7 +18,7 @@ Checks = tuple[str, ...]
 
 @cache
 def _known() -> dict[Formula, Checks]:
-    from theory.lemmas import coefficients, residual_step, shifts
+    from theory.lemmas import coefficients, residual_step, shifts, shifts_unequal
     from theory.theorems import (
         alignment_time,
         gradient_descent,
@@ -26,6 +26,7 @@ def _known() -> dict[Formula, Checks]:
         polyak,
         residual,
         sharp_residual,
+        unequal_scores,
     )
 
     L, equal = nt.STATIC, ("O", "E")
@@ -52,6 +53,9 @@ def _known() -> dict[Formula, Checks]:
         polyak.RATIO_POSITIVE,
         0 <= polyak.e_max,
         residual_step.RADIUS,
+        unequal_scores.MEANS,
+        shifts_unequal.SCORE_GAPS_LOWER,
+        shifts_unequal.SCORE_GAPS_UPPER,
         nt.each_sequence(nt.G(nt.i) <= shifts.G_max),
     ]
     known: dict[Formula, Checks] = dict.fromkeys(definitions, ())
@@ -64,7 +68,8 @@ def _known() -> dict[Formula, Checks]:
         nt.SCORE_GAPS: ("O",),
         nt.at_all_times(L.slope_is()): equal,
         nt.at_all_times(L.coefficient_is()): equal,
-        nt.at_all_times(L.gradient_is()): equal,
+        # The gradient is a sum of c_k A_k whatever the scores; which c_k, is said by the coefficients' formula.
+        nt.at_all_times(L.gradient_is()): ("O",),
         nt.at_all_times(L.coefficients_nonnegative()): equal,
         alignment_time.NEAR_ACUTE: ("N",),
         nt.e0 < nt.margin**2: ("N",),
@@ -75,6 +80,9 @@ def _known() -> dict[Formula, Checks]:
         0 < polyak.e_max: ("cap",),
         residual_step.FULL_SUPPORT: ("F",),
         sharp_residual.for_equal_scores(residual_step.STATIONARY): ("F", "balance"),
+        unequal_scores.for_unequal_scores(residual_step.STATIONARY): ("F", "balance"),
+        unequal_scores.COEFFICIENTS: ("O",),
+        shifts_unequal.SCORE_GAP_POSITIVE: ("O",),
         residual.STEPS_BOUNDED: ("bounded steps",),
         residual.STEPS_SHORT: ("short steps",),
         substitute(residual.STEPS_SHORT, reals={"e_max": ((), nt.eta)}): ("short steps",),

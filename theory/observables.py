@@ -51,6 +51,8 @@ def constants(run: Run) -> dict[Term, Any]:
         out[nt.eta] = float(rule.step)
     out[symbol("e_max")] = longest_step(run)
     out[symbol("G_max")] = float(problem.score_gaps.max(initial=0.0))
+    out[symbol("Gam")] = out[symbol("G_max")]
+    out[symbol("gam")] = float(problem.score_gaps.min(initial=np.inf))
     # Under full support the constraints lie at distance g* along M; elsewhere no page speaks of R_B.
     out[symbol("R_B")] = float(np.sqrt(max(out[nt.R] ** 2 - length**-2, 0.0)))
     out[norm(vector("r_star"))] = lambda: _balance(problem, rule)

@@ -25,7 +25,7 @@ from theory.lemmas.separator_correlation import in_i, in_tau
 from theory.lemmas.shifts_unequal import Gam, gam
 from theory.lemmas.symmetric_divergence import R_B
 from theory.notation import STATIC, T, e, i, layer, margin, path_length, s, t, tau
-from theory.page import Theorem, without
+from theory.page import Rate, Theorem, without
 from theory.proof import kernel
 from theory.proof.kernel import Proved, assume, discharge, generalize, induction, specialize
 from theory.proof.tactics import (
@@ -330,6 +330,7 @@ RESIDUAL = Theorem(
     hypotheses=hypotheses(sharp.EXPLICIT_HYPOTHESES, at_bound(PAST_THRESHOLD)),
     claim=nt.always(size(NOW) <= for_unequal_scores(sharp.BOUND)),
     prove=prove_residual,
+    rate=Rate(observed=size(NOW), bound=for_unequal_scores(sharp.BOUND), sense="upper"),
 )
 RATE_BOUND = for_unequal_scores(rate.bound(rate.travelled(t)))
 RATE = Theorem(
@@ -341,6 +342,7 @@ RATE = Theorem(
     hypotheses=hypotheses(rate.RATE_HYPOTHESES, at_bound(PAST_THRESHOLD)),
     claim=nt.always(gap_to(NOW) <= RATE_BOUND),
     prove=prove_rate,
+    rate=Rate(observed=gap_to(NOW), bound=RATE_BOUND, sense="upper"),
 )
 LINEAR = Theorem(
     key="unequal-converges",
