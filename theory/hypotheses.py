@@ -68,7 +68,7 @@ def _known() -> dict[Formula, Checks]:
         nt.SCORE_GAPS: ("O",),
         nt.at_all_times(L.slope_is()): equal,
         nt.at_all_times(L.coefficient_is()): equal,
-        # The gradient is a sum of c_k A_k whatever the scores; which c_k, is said by the coefficients' formula.
+        # A sum of c_k A_k whatever the scores; which c_k, is said by the formula of the coefficients.
         nt.at_all_times(L.gradient_is()): ("O",),
         nt.at_all_times(L.coefficients_nonnegative()): equal,
         alignment_time.NEAR_ACUTE: ("N",),
