@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import NamedTuple
@@ -53,6 +54,24 @@ def made_runs(tmp_path_factory) -> Path:
     ):
         assert run_command(["train", *arguments]) == 0
     return folder
+
+
+@pytest.fixture(scope="module")
+def few_proofs() -> Iterator[list[str]]:
+    """Let `theory.verify` prove three pages only, whose keys these are; test_verify proves all of them."""
+    import theory
+    from theory.proof.kernel import AXIOMS
+    from theory.verify import Report, kernel_lines, report_on
+
+    keys = ["separator-correlation", "norm-growth", "paper-global"]
+
+    def verify(**_: object) -> Report:
+        pages = tuple(report_on(theory.theorems()[key]) for key in keys)
+        return Report(pages, kernel_lines(), dict(AXIOMS))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(theory, "verify", verify)
+        yield keys
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import pytest
 
 import theory
 
+pytestmark = pytest.mark.usefixtures("few_proofs")
 VOID = {"meta", "img", "br"}
 
 
@@ -44,7 +45,7 @@ def source(made_runs, tmp_path):
     return folder
 
 
-def test_the_report_holds_everything_and_needs_nothing(attnrates, source, tmp_path):
+def test_the_report_holds_everything_and_needs_nothing(attnrates, source, tmp_path, few_proofs):
     out = tmp_path / "report.html"
     result = attnrates("report", "--from", source, "--out", out)
     assert (result.code, result.out.strip(), result.err) == (0, str(out), "")
@@ -56,9 +57,8 @@ def test_the_report_holds_everything_and_needs_nothing(attnrates, source, tmp_pa
     assert all(link.startswith("data:image/png;base64,") for link in page.links)
     assert "url(" not in content
     assert "@import" not in content
-    for key, theorem in theory.theorems().items():
-        assert key in page.text
-        assert theorem.status in page.text
+    for key in few_proofs:
+        assert f"{key}: {theory.theorems()[key].status}" in page.text
     for run in (source / "runs").iterdir():
         assert f"runs/{run.name}" in page.text
     assert "not claimed" in page.text

@@ -8,13 +8,14 @@ import pytest
 from numerics import Run
 from paper_figs import experiments, runs
 
+pytestmark = pytest.mark.usefixtures("few_proofs")
 FIGURES = [
     f"fixed-decoder-{part}{end}" for part in ("gaussian", "digits") for end in (".pdf", ".png", ".csv")
 ]
 
 
 @pytest.fixture(scope="module")
-def reproduced(tmp_path_factory):
+def reproduced(tmp_path_factory, few_proofs):
     from attnrates.cli import run
 
     out = tmp_path_factory.mktemp("reproduced") / "out"
