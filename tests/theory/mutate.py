@@ -761,7 +761,9 @@ def run(jobs: int, only: str | None, tries: int) -> tuple[list[PageOutcome], lis
     from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
 
     keys = [k for k, p in catalog.theorems().items() if p.claim is not None and (not only or only in k)]
-    sources = [m for name in _ordered() if not only or only in name for m in source_mutants(name)]
+    sources = [
+        m for name in _ordered() if not only or only.replace("-", "_") in name for m in source_mutants(name)
+    ]
     for key in keys:
         catalog.theorems()[key].proved()
     touched()
