@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -53,7 +53,8 @@ class CertifiedRun:
     but "step" to one ball a recorded step (NaN where the column has no value: a direction at W = 0, or the
     columns named in `missing`, with the reason). separator_excess encloses sum e_s <-grad L_s/||grad L_s||,
     M> - S_t, that is <W_t, M> - <W_0, M> - S_t: exactly 0 when every constraint is proved active.
-    certificate is the proof of the max-margin solution, None where there is none.
+    certificate is the proof of the max-margin solution, None where there is none; norm and margin enclose
+    ||M|| and g* at the run's precision (NaN without a certificate).
     """
 
     run: Run
@@ -65,6 +66,8 @@ class CertifiedRun:
     separator_excess: tuple[arb, ...] = field(repr=False)
     missing: Mapping[str, str]
     certificate: Certificate | None
+    norm: arb
+    margin: arb
 
     def bounds(self, column: str) -> tuple[Float[np.ndarray, " rows"], Float[np.ndarray, " rows"]]:
         """(lower, upper) of a column as floats, rounded outward."""
@@ -198,7 +201,7 @@ def certify(
         with ctx.workprec(precision), _bar(progress, run.steps, precision) as advance:
             certificate, reason = _target(run, precision)
             try:
-                rows = _repeat(run, steps, certificate, precision, radius, advance)
+                rows, target = _repeat(run, steps, certificate, precision, radius, advance)
             except _TooWideError as wide:
                 following = max(2 * precision, wide.needed)
                 if precision >= max_bits:
@@ -217,6 +220,8 @@ def certify(
             separator_excess=tuple(row["separator_excess"] for row in rows),
             missing=dict.fromkeys(TARGET_COLUMNS, reason) if certificate is None else {},
             certificate=certificate,
+            norm=_NAN if target is None else target.norm,
+            margin=_NAN if target is None else target.margin,
         )
 
 
@@ -264,8 +269,8 @@ def _bar(show: bool, steps: int, precision: int) -> Iterator[Any]:
 
 def _repeat(
     run: Run, steps: np.ndarray, certificate: Certificate | None, bits: int, radius: float, advance: Any
-) -> list[dict[str, arb]]:
-    """All rows of the run at one precision. Raises _TooWideError."""
+) -> tuple[list[dict[str, arb]], _Target | None]:
+    """All rows of the run at one precision, and the target they are about. Raises _TooWideError."""
     problem, law = run.problem, run.rule.law
     exact = ExactProblem.of(problem)
     N = problem.n_constraints
@@ -275,8 +280,7 @@ def _repeat(
         mu = logit_gaps(problem, run.init)
         square_0 = sum((arb(float(x)) ** 2 for x in np.ravel(run.init)), arb(0))
     mu_0, b = mu, [arb(0)] * N
-    beyond = None if certificate is None else _beyond(certificate)
-    dual = None if certificate is None else [x.ball for x in certificate.dual]
+    target = None if certificate is None else _Target.of(certificate, exact.gram)
     path, separator, curvature, excess_sum = arb(0), arb(0), arb(0), arb(0)
     wanted, rows = set(steps.tolist()), []
     for t in range(int(steps[-1]) + 1):
@@ -303,14 +307,14 @@ def _repeat(
                 "curvature_sum": curvature,
                 "step_length": length,
                 "weight_norm": u,
-                **_towards(dual, certificate, mu, u, weight_square),
+                **_towards(target, mu, u, weight_square),
                 "log_attention_gap": _extreme(look.leaks, arb.max).log(),
                 "log_total_attention_gap": sum(look.leaks, arb(0)).log(),
                 "log_excess_loss": look.excess.log(),
                 "loss": exact.optimal_loss + look.excess,
                 "min_logit_gap": _extreme(mu, arb.min),
                 "log_gradient_norm": norm.log(),
-                "separator_excess": _NAN if beyond is None else excess_sum,
+                "separator_excess": _NAN if target is None else excess_sum,
             }
             wide = _wide(row, problem, radius, certificate is not None)
             if wide:
@@ -321,28 +325,51 @@ def _repeat(
             advance(t)
         path += length
         separator += factor * sum(c, arb(0))
-        if beyond is not None:
-            excess_sum += factor * sum((x * c[k] for k, x in beyond), arb(0))
+        if target is not None:
+            excess_sum += factor * sum((x * c[k] for k, x in target.beyond), arb(0))
         if not weight_square.is_zero():
             curvature += length**2 / u
         mu = [x + factor * z for x, z in zip(mu, y, strict=True)]
         b = [x + factor * z for x, z in zip(b, c, strict=True)]
-    return rows
+    return rows, target
 
 
-def _beyond(certificate: Certificate) -> list[tuple[int, arb]]:
-    """(k, <A_k, M> - 1) of the constraints that are not proved active; the others have exactly 0."""
-    pairs = zip(certificate.status, certificate.margins, strict=True)
-    return [(k, margin.ball - 1) for k, (status, margin) in enumerate(pairs) if status == "inactive"]
+@dataclass(frozen=True, eq=False)
+class _Target:
+    """The max-margin solution in balls: multipliers, ||M||, g*, and (k, <A_k, M> - 1) where that is not 0."""
+
+    dual: list[arb]
+    norm: arb
+    margin: arb
+    beyond: list[tuple[int, arb]]
+
+    @classmethod
+    def of(cls, certificate: Certificate, gram: arb_mat) -> _Target:
+        """Solve K alpha = 1 on the support that is proved, at the working precision.
+
+        The certificate states its numbers to 1024 bits at most, fewer than a long run needs.
+        """
+        members = [k for k, status in enumerate(certificate.status) if status == "support"]
+        dual = [x.ball for x in certificate.dual]
+        square = arb_mat([[gram[k, m] for m in members] for k in members])
+        with suppress(ZeroDivisionError):  # nearly singular at this precision: the stated numbers are better
+            found = square.solve(arb_mat(len(members), 1, [1] * len(members))).entries()
+            for k, alpha in zip(members, found, strict=True):
+                dual[k] = alpha
+        norm = sum((dual[k] for k in members), arb(0)).sqrt()  # sum alpha = ||M||^2
+        beyond = [
+            (k, sum((gram[k, m] * dual[m] for m in members), arb(-1)))
+            for k, status in enumerate(certificate.status)
+            if status == "inactive"
+        ]
+        return cls(dual, norm, 1 / norm, beyond)
 
 
-def _towards(
-    dual: list[arb] | None, certificate: Certificate | None, mu: list[arb], u: arb, square: arb
-) -> dict[str, arb]:
+def _towards(target: _Target | None, mu: list[arb], u: arb, square: arb) -> dict[str, arb]:
     """The columns about the max-margin direction."""
-    if dual is None or certificate is None:
+    if target is None:
         return dict.fromkeys(TARGET_COLUMNS, _NAN)
-    v = dot(dual, mu) * certificate.margin.ball
+    v = dot(target.dual, mu) * target.margin
     rest = (square - v**2).nonnegative_part()
     gap = _NAN
     if not square.is_zero():

@@ -212,9 +212,7 @@ class _Reading:
                 low.append(gap / (problem.n * (1 + best.exp())))
                 high.append(gap / (problem.n * (1 + (best - gap).exp())))
         gaps = list(exact.gaps)
-        certificate = self.certified.certificate
-        length = arb.nan() if certificate is None else certificate.norm.ball
-        margin = arb.nan() if certificate is None else certificate.margin.ball
+        length, margin = self.certified.norm, self.certified.margin
         self.margin, self.steepest = margin, _most(high)
         self.longest = self._longest_step()
         smallest = _least(exact.gram.entries())
