@@ -29,7 +29,7 @@ from numerics.errors import AttnratesError, CertificationError, InputError
 from numerics.run import Run
 from theory import catalog
 from theory import notation as nt
-from theory.assumptions import Check, check_all
+from theory.assumptions import Check, check_all, equal_scores
 from theory.evaluate import by_canonical, canonical
 from theory.hypotheses import START, about_start, checks
 from theory.lemmas.residual_step import residual
@@ -229,6 +229,8 @@ class _Reading:
             nt.margin: margin,
             symbol("e_max"): self.longest,
             symbol("G_max"): _most(gaps).max(arb(0)),
+            symbol("Gam"): _most(gaps),
+            symbol("gam"): _least(gaps),
             symbol("R_B"): (exact.radius**2 - margin**2).nonnegative_part().sqrt(),
             symbol("rho"): _most([b / a for a, b in zip(low, high, strict=True)]),
             norm(vector("r_star")): self._balance,
@@ -242,6 +244,8 @@ class _Reading:
         rule = self.run.rule
         if rule.name == "ngd":
             return arb(rule.step)
+        if rule.name == "gd" and equal_scores(self.run.problem).state != "holds":
+            return arb.pos_inf()  # no bound is proved
         if rule.name == "gd":
             return arb(rule.step) * self.exact.radius * self.run.problem.n * self.steepest / 4
         return arb(float(rule.law.cap))
