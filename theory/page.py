@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from theory.notation import always, each_sequence
 from theory.proof.kernel import Proved
 from theory.proof.terms import Formula, Term
 
@@ -113,10 +114,21 @@ def _prove(page: Theorem) -> Proved:
     extra = claim.hypotheses - set(page.hypotheses.values())
     if extra:
         raise ProofError(f"{page.key}: the proof also needs {', '.join(map(repr, extra))}")
+    if not says_what_it_proves(page):
+        raise ProofError(f"{page.key}: the rate on runs is not the proved claim")
     idle = [name for name, formula in page.hypotheses.items() if formula not in claim.hypotheses]
     if idle:  # a hypothesis that is not needed makes the page weaker than its proof
         raise ProofError(f"{page.key}: stated but not needed: {', '.join(idle)}")
     return claim
+
+
+def says_what_it_proves(page: Theorem) -> bool:
+    """Whether the bound that a page claims on runs is its proved claim: for every step t (and sequence i)."""
+    if page.rate is None:
+        return True
+    sides = (page.rate.observed, page.rate.bound)
+    body = sides[0] <= sides[1] if page.rate.sense == "upper" else sides[1] <= sides[0]
+    return page.claim in (always(body), always(each_sequence(body)))
 
 
 def forget_proofs() -> None:

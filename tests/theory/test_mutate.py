@@ -13,13 +13,12 @@ from tests.theory.mutate import (
     judge_page,
     modules,
     report,
-    says_what_it_proves,
     source_mutants,
     still_proved,
 )
 from theory import catalog
 from theory.notation import R
-from theory.page import ProofError
+from theory.page import ProofError, says_what_it_proves
 from theory.proof.kernel import KernelError
 from theory.proof.terms import Fraction, exp, free, log, real, substitute, symbol
 
@@ -116,7 +115,10 @@ def test_every_page_says_of_runs_what_it_proves(key):
 def test_a_rate_that_is_not_the_claim_is_seen():
     page = PAGES["path-lower"]
     rate = dataclasses.replace(page.rate, bound=2 * page.rate.bound)
-    assert not says_what_it_proves(dataclasses.replace(page, rate=rate))
+    broken = dataclasses.replace(page, rate=rate)
+    assert not says_what_it_proves(broken)
+    with pytest.raises(ProofError, match="rate on runs"):
+        broken.proved()
 
 
 def test_mutants_of_a_formula():
