@@ -39,8 +39,8 @@ def _bound_letter(x: Node, names: dict[str, str]) -> tuple[str, str]:
     wanted = {"below": ["s", "r"], "nat": ["t", "s"], "set": ["i", "j"]}[dom[0]]
     if dom[0] == "set" and dom[1] == "J":
         wanted = [r"\tau", r"\rho"]
-    taken = set(names.values()) | {nt.LATEX.get(v, v) for kind, v in free(x) if kind == "ix"}
-    letter = next((w for w in wanted if w not in taken), "k")
+    taken = set(names.values()) | {nt.LATEX.get(v, v) for _, v in free(x)}
+    letter = next(w for w in [*wanted, *"klabcdfhmquvwxyz"] if w not in taken)
     return f"~print{len(names)}", letter
 
 
