@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 INTRODUCTION = (
     "<p>A companion of <cite>Implicit Bias and Fast Convergence Rates for Self-attention</cite>, "
     "arXiv 2402.05738. A theorem is <em>proved</em> when every step passed the proof kernel, "
-    "<em>proved-given</em> when it needs, besides, hypotheses that are checked on each run, "
+    "<em>proved-given</em> when it needs, besides, facts that the page names and the kernel did not derive, "
     "<em>claimed</em> when it is the paper's and tested only, <em>observed</em> when it is an observation. "
     "Observed values are floating point.</p>"
 )

@@ -184,15 +184,12 @@ def full_support(problem: Problem, target: MaxMargin | None) -> Check:
     if not bool(np.all(target.margins < 1 + 1e-6)):
         k = int(np.argmax(target.margins))
         return _inactive(problem, target, k)
-    certify = getattr(target, "certify", None)
-    if certify is None:
-        return Check("unknown", "the solution is not certified")
     try:
-        certificate = certify()
+        answer = target.certify().full_support
     except AttnratesError as error:
         return Check("unknown", str(error))
-    full = bool(certificate.full_support)
-    return Check("holds" if full else "fails", "certified support")
+    states: dict[str, State] = {"holds": "holds", "fails": "fails"}
+    return Check(states.get(answer, "unknown"), "certified support")
 
 
 def _inactive(problem: Problem, target: MaxMargin, k: int) -> Check:

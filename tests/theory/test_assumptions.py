@@ -1,6 +1,7 @@
 """The assumption checks are rigorous: right where exact arithmetic can tell, Unknown where it cannot."""
 
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -111,6 +112,27 @@ def test_an_inactive_constraint_fails_full_support() -> None:
     tokens[0, 2] = [-3.0, 0.1, 0.0]
     problem = Problem(tokens, np.array([[0.0, 0.0, 1.0]]), np.ones(1), np.array([1.0, 0.0, 0.0]))
     assert full_support(problem, max_margin(problem)).state == "fails"
+
+
+def test_active_without_a_multiplier_is_not_full_support() -> None:
+    # Three constraints in the plane: (2, 0) and (0, 2) hold M = (1/2, 1/2); (1, 1) is active with multiplier 0.
+    tokens = np.zeros((1, 4, 3))
+    tokens[0, 0] = [2.0, 2.0, 0.0]
+    tokens[0, 1] = [0.0, 2.0, 0.0]
+    tokens[0, 2] = [2.0, 0.0, 0.0]
+    tokens[0, 3] = [1.0, 1.0, 0.0]
+    problem = Problem(tokens, np.array([[0.0, 0.0, 1.0]]), np.ones(1), np.array([1.0, 1.0, 0.0]))
+    target = max_margin(problem)
+    assert target.margins == pytest.approx([1, 1, 1])
+    assert full_support(problem, target).state != "holds"
+
+
+@pytest.mark.parametrize("answer", ["holds", "fails", "unknown"])
+def test_full_support_repeats_what_the_certificate_says(answer: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = load("gaussian", seed=0)
+    target = max_margin(problem)
+    monkeypatch.setattr(type(target), "certify", lambda self: SimpleNamespace(full_support=answer))
+    assert full_support(problem, target).state == answer
 
 
 def test_without_a_solution_nothing_is_claimed() -> None:
