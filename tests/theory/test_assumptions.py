@@ -115,16 +115,19 @@ def test_an_inactive_constraint_fails_full_support() -> None:
 
 
 def test_active_without_a_multiplier_is_not_full_support() -> None:
-    # Three constraints in the plane: (2, 0) and (0, 2) hold M = (1/2, 1/2); (1, 1) is active with multiplier 0.
-    tokens = np.zeros((1, 4, 3))
-    tokens[0, 0] = [2.0, 2.0, 0.0]
-    tokens[0, 1] = [0.0, 2.0, 0.0]
-    tokens[0, 2] = [2.0, 0.0, 0.0]
-    tokens[0, 3] = [1.0, 1.0, 0.0]
+    # M = (1, 0) for the constraints (1, 0) and (1, 1): both active, the second with multiplier 0.
+    tokens = np.array([[[2.0, 2.0, 0.0], [1.0, 2.0, 0.0], [1.0, 1.0, 0.0]]])
     problem = Problem(tokens, np.array([[0.0, 0.0, 1.0]]), np.ones(1), np.array([1.0, 1.0, 0.0]))
     target = max_margin(problem)
-    assert target.margins == pytest.approx([1, 1, 1])
-    assert full_support(problem, target).state != "holds"
+    assert target.margins == pytest.approx([1, 1])
+    assert full_support(problem, target).state == "fails"
+
+
+def test_a_dependent_active_constraint_can_share_the_multipliers() -> None:
+    # (1, 1) is the mean of (2, 0) and (0, 2): all three are active, and all multipliers can be positive.
+    tokens = np.array([[[2.0, 2.0, 0.0], [0.0, 2.0, 0.0], [2.0, 0.0, 0.0], [1.0, 1.0, 0.0]]])
+    problem = Problem(tokens, np.array([[0.0, 0.0, 1.0]]), np.ones(1), np.array([1.0, 1.0, 0.0]))
+    assert full_support(problem, max_margin(problem)).state == "holds"
 
 
 @pytest.mark.parametrize("answer", ["holds", "fails", "unknown"])
