@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from numerics.steps import GradientDescent as GradientDescent
     from numerics.steps import NormalizedGD as NormalizedGD
     from numerics.steps import Polyak as Polyak
-    from numerics.train import train as train
+    from numerics.training import train as train
+    from numerics.training import train_batch as train_batch
 
 # Names are resolved on first use, so that `import numerics` loads neither torch nor cvxpy nor numba.
 _HOME = {
@@ -38,7 +39,8 @@ _HOME = {
     "certify": "numerics.certified",
     "max_margin": "numerics.maxmargin",
     "max_margins": "numerics.maxmargin",
-    "train": "numerics.train",
+    "train": "numerics.training",
+    "train_batch": "numerics.training",
 }
 __all__ = sorted(_HOME)  # noqa: PLE0605
 

@@ -97,7 +97,7 @@ def make(
 
 def _run(setting: runs.Setting, folder: Path, say: Callable[[str], None]) -> Run:
     if setting.space == "gram":
-        from numerics.train import train
+        from numerics.training import train
 
         rule = setting.step_rule()
         run = train(setting.problem(), rule, steps=setting.steps, space="gram", seed=setting.seed)

@@ -95,7 +95,7 @@ def make(
         run = existing(setting, place, problem)
         if run.manifest.get("code") == source_hash():
             return run, True
-    from numerics.train import train
+    from numerics.training import train
 
     run = train(
         problem,

@@ -14,7 +14,7 @@ from numerics import NormalizedGD, Problem, max_margin
 from numerics._gram_cpu import CompiledGram
 from numerics._gram_geometry import Geometry
 from numerics.datasets import load
-from numerics.train import train_batch
+from numerics.training import train_batch
 
 SMALL = "gaussian:n=6,T=8,d=10"
 NOTHING = np.empty(0, dtype=np.int64)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from numerics.attention import gradient_direction, landscape
 from numerics.datasets import load
 from numerics.run import Run
 from numerics.steps import TorchOptimizer
-from numerics.train import train_batch
+from numerics.training import train_batch
 from tests.numerics.oracles import autograd_gradient, autograd_loss, autograd_ngd, random_problem
 
 
@@ -195,3 +197,8 @@ def test_an_overflow_is_said() -> None:
     problem = load("gaussian:n=3,T=3,d=8", 0)
     with pytest.raises(InputError, match="overflowed"):
         train(problem, GradientDescent(1e308), steps=50, init=1e3 * np.eye(8), space="weight")
+
+
+def test_no_module_hides_the_function_of_its_name() -> None:
+    code = "import numerics.training, numerics.run; from numerics import train; assert callable(train)"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -15,7 +15,7 @@ import numerics._gram_torch as tensors
 from numerics import GradientDescent, InputError, NormalizedGD, Polyak, Problem, max_margin, train
 from numerics._gram_geometry import Geometry
 from numerics.datasets import load
-from numerics.train import train_batch
+from numerics.training import train_batch
 from tests.numerics.oracles import random_problem
 
 torch.set_num_threads(1)  # small tensors: threads only wait for each other
@@ -71,7 +71,7 @@ def test_gram_and_weight_space_agree_for_a_thousand_steps(seed: int) -> None:
 
 def drive(monkeypatch: pytest.MonkeyPatch, engine: str) -> None:
     """Send small problems, which the compiled loop would take, to one of the tensor engines."""
-    module = sys.modules["numerics.train"]
+    module = sys.modules["numerics.training"]
     monkeypatch.setattr(module, "_SMALL", 0)
     monkeypatch.setattr(module, "_SMALL_SHARED", 0)
     if engine == "factors":
@@ -295,7 +295,7 @@ def test_lanes_run_as_the_runs_one_by_one(seed: int, monkeypatch: pytest.MonkeyP
     rules = ([rule for rule in RULES if rule != Polyak()] * 18)[:70]
     inits = [scale * W for scale in np.linspace(-8.0, 20.0, 70)]
     lanes = train_batch(problem, rules, steps=300, inits=inits)
-    monkeypatch.setattr(sys.modules["numerics.train"], "_BATCH", 1000)
+    monkeypatch.setattr(sys.modules["numerics.training"], "_BATCH", 1000)
     single = train_batch(problem, rules, steps=300, inits=inits)
     for run, reference in zip(lanes, single, strict=True):
         assert run.rule == reference.rule

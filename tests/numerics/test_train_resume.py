@@ -16,7 +16,7 @@ import torch
 
 from numerics import GradientDescent, InputError, NormalizedGD, Polyak, max_margin, train
 from numerics.datasets import load
-from numerics.train import train_batch
+from numerics.training import train_batch
 
 torch.set_num_threads(1)
 
@@ -26,7 +26,7 @@ import torch
 torch.set_num_threads(1)
 from numerics import NormalizedGD, Polyak
 from numerics.datasets import load
-from numerics.train import train_batch
+from numerics.training import train_batch
 train_batch(load("gaussian:n=4,T=4,d=30", 0), [NormalizedGD(0.1), Polyak()], steps=int(sys.argv[2]),
             space=sys.argv[3], checkpoint=sys.argv[1], checkpoint_every=int(sys.argv[4]))
 """

@@ -39,7 +39,7 @@ def test_everything_is_there_and_a_second_call_recomputes_nothing(attnrates, rep
         raise AssertionError("recomputed")
 
     before = {path: path.stat().st_mtime_ns for path in reproduced.rglob("*") if path.is_file()}
-    monkeypatch.setattr(sys.modules["numerics.train"], "train", forbidden)
+    monkeypatch.setattr(sys.modules["numerics.training"], "train", forbidden)
     monkeypatch.setattr("paper_figs.reproduce._target", forbidden)
     monkeypatch.setattr("paper_figs.style.save", forbidden)
     result = attnrates("reproduce", "--out", reproduced, "--quick")

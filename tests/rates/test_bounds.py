@@ -13,7 +13,7 @@ import pytest
 import theory
 from numerics import GradientDescent, NormalizedGD, Polyak, Run
 from numerics.datasets import load
-from numerics.train import train_batch
+from numerics.training import train_batch
 from theory import catalog
 from theory.hypotheses import checks
 from theory.proof.terms import Fraction, real

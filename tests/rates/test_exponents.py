@@ -8,7 +8,7 @@ from scipy import stats
 
 from numerics import GradientDescent, NormalizedGD, Polyak, Run
 from numerics.datasets import load
-from numerics.train import train_batch
+from numerics.training import train_batch
 
 SEEDS = range(10)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from numerics.steps import Polyak
-from numerics.train import train
+from numerics.training import train
 from tests.theory.test_predict import problem
 from theory.proof.kernel import KernelError
 from theory.proof.terms import Fraction, exp

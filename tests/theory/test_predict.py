@@ -7,7 +7,7 @@ from flint import arb
 from numerics import Problem
 from numerics.errors import CertificationError, InputError
 from numerics.steps import GradientDescent, NormalizedGD, Polyak
-from numerics.train import train
+from numerics.training import train
 from theory.predict import predict
 
 STEPS = 1_000_000
