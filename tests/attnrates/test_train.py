@@ -229,10 +229,12 @@ def test_infeasible_constraints_are_said_and_trained_without_a_target(attnrates,
 
 
 def test_an_interrupt_gives_one_line_and_leaves_no_file(tmp_path):
+    # A background job inherits "ignore SIGINT" from its shell; a terminal's job does not.
+    heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
     command = [
         sys.executable,
-        "-m",
-        "attnrates.cli",
+        "-c",
+        f"{heed}; from attnrates.cli import main; main()",
         "train",
         "--data",
         "gaussian:n=3,T=3,d=40",
@@ -241,9 +243,12 @@ def test_an_interrupt_gives_one_line_and_leaves_no_file(tmp_path):
     ]
     command += ["--step", "0.1", "--steps", "100000000", "--out", str(tmp_path / "out")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        time.sleep(6)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        try:
+            time.sleep(6)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=30)
+        finally:
+            process.kill()
     assert process.returncode == 130
     assert out == ""
     assert err.count("\n") == 1

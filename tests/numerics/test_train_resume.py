@@ -20,7 +20,9 @@ from numerics.training import train_batch
 
 torch.set_num_threads(1)
 
+# The first line: a background job inherits "ignore SIGINT" from its shell; a terminal's job does not.
 PROGRAM = """
+import signal; signal.signal(signal.SIGINT, signal.default_int_handler)
 import sys
 import torch
 torch.set_num_threads(1)
