@@ -24,7 +24,7 @@ HOLDS, FAILS, BAD_INPUT, DEFECT, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 3, 130, 141
 app = typer.Typer(
     name="attnrates",
     help="Machine-checked convergence rates for the implicit bias of self-attention, held against real runs.",
-    epilog="Exit codes: 0 holds, 1 a proof or bound fails, 2 bad input.",
+    epilog="Exit codes: 0 holds, 1 a proof or bound fails, 2 bad input, 3 a defect, 130 interrupted.",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -112,6 +112,7 @@ def train(
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
 ) -> int:
     """Train W on a data set and record the run. A run that is already there, finished, is kept."""
+    _one_thread()
     from attnrates._train import train as command
 
     return command(
@@ -199,7 +200,7 @@ def reproduce(
 
 
 def _one_thread() -> None:
-    """Keep the standard runs, which are small, on one thread: more only wait for one another.
+    """Keep runs, which are mostly small, on one thread: more only wait for one another.
 
     On a machine that is busy otherwise they take twenty times as long with two threads. A setting of the
     user's own is respected; what is loaded already keeps its threads.

@@ -366,7 +366,8 @@ def _drive(
             if not engine.finite().all():
                 bad = int(np.argmin(engine.finite()))
                 raise InputError(
-                    f"run {bad}: W overflowed by step {engine.t}; choose a smaller step or a cap"
+                    f"run {bad}: W overflowed by step {engine.t}; choose a smaller step or a cap "
+                    "(for Polyak, --step caps it)"
                 )
             if keep is not None and (engine.t % keep.every == 0 or engine.t == steps):
                 _checkpoint.write(keep.folder, keep.key, np.concatenate(parts), engine.state())

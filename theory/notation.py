@@ -370,6 +370,14 @@ LATEX |= {
     "lo": r"\ell",
     "pi": r"\pi",
     "c0": "c_0",
+    "r_other": r"r_\star'",
+    "Gam": r"\Gamma",
+    "gam": r"\underline{\Gamma}",
+    "sig": r"\sigma",
+    "beta": r"\beta",
+    "lam": r"\lambda",
+    "q_min": r"q_{\min}",
+    "o_max": r"o_{\max}",
     "G_max": r"G_{\max}",
 }
 
