@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from theory.notation import always, each_sequence
@@ -50,7 +50,6 @@ class Theorem:
         prove: makes the claim through the kernel; None for a page of kind claim.
         given: names of hypotheses that are not assumptions but facts to be checked on a run.
         rate: what it says of a run, if it does.
-        example: a runnable demonstration that prints observed beside guaranteed.
     """
 
     key: str
@@ -63,7 +62,6 @@ class Theorem:
     prove: Callable[[], Proved] | None
     given: tuple[str, ...] = ()
     rate: Rate | None = None
-    example: Callable[[], str] | None = field(default=None, repr=False)
 
     @property
     def bound(self) -> Term | None:
