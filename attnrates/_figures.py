@@ -18,6 +18,15 @@ def figures(*, only: str | None, out: Path, quick: bool) -> int:
     runs.writable(out)
     err = console(stderr=True)
     for name in names:
-        for path in drawing.make(name, out, out / "runs", quick=quick, say=err.print):
+        made = drawing.make(
+            name,
+            out,
+            out / "runs",
+            quick=quick,
+            say=err.print,
+            progress=err.is_terminal,
+            strict=only is not None,
+        )
+        for path in made:
             print(path)
     return 0

@@ -16,13 +16,12 @@ from matplotlib.ticker import LogLocator
 
 import theory
 from numerics.errors import AttnratesError
-from paper_figs import experiments, style
+from paper_figs import captions, experiments, style
+from paper_figs.figures import Part, Workshop
 from paper_figs.runs import Setting
 from theory.predict import predict
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -50,20 +49,23 @@ BOUNDS = {
 }
 
 
-def settings(*, quick: bool = False) -> dict[str, list[Setting]]:
+def parts(*, quick: bool = False) -> dict[str, Part]:
     """Give the runs shown: each rule on seed 0 of the Gaussian data, long enough for the asymptote."""
     data, _, steps = experiments.EXPERIMENTS["gaussian"]
     return {
-        "gaussian": [
-            Setting(data=data, rule=rule, step=step, steps=20_000 if quick else 100_000, space="gram")
-            for rule, step in steps.items()
-        ]
+        "gaussian": Part(
+            settings=[
+                Setting(data=data, rule=rule, step=step, steps=20_000 if quick else 100_000, space="gram")
+                for rule, step in steps.items()
+            ]
+        )
     }
 
 
-def data(runs: Sequence[Run]) -> pd.DataFrame:
+def data(part: Part, shop: Workshop) -> pd.DataFrame:
     """Collect every curve: rows of series, rule, step and value (1 - cos). What is not claimed has no row."""
     frames = []
+    runs = shop.runs_of(part)
     for run in runs:
         seen = run.history[run.history["step"] > 0]
         steps = seen["step"].to_numpy()
@@ -163,3 +165,22 @@ def _legend(curves: pd.DataFrame) -> list[Line2D]:
         for series, bound in BOUNDS.items()
         if series in present
     ]
+
+
+def caption(part: Part, frame: pd.DataFrame) -> str:
+    """Say what the curves are, with the predicted constants."""
+    first = part.settings[0]
+    steps = captions.rules({setting.rule: setting.step for setting in part.settings})
+    asymptotes = frame[frame["series"] == ASYMPTOTE].groupby("rule", sort=False).last()
+    constants = [
+        f"${captions.number(row.value * row.step**2, 6)}/t^2$ for {captions.RULE_NAMES[str(rule)]}"
+        for rule, row in asymptotes.iterrows()
+    ]
+    predicted = f" The predicted asymptotes (pale) are {captions.listed(constants)}." if constants else ""
+    return (
+        f"Distance in direction to the max-margin solution on the data set {first.data} "
+        f"({captions.seeds([first.seed])}) from $W_0=0$: {steps}, between the bounds proved for them: a "
+        "posteriori (global-direction, through the recorded path), a priori (through $t$ alone) and sharp."
+        f"{predicted} The straight line has the slope of the paper's rate, $t^{{-1/2}}$ for "
+        r"$\|W_t/\|W_t\|-W_{\mathrm{mm}}/\|W_{\mathrm{mm}}\|\|=\sqrt{2(1-\cos)}$."
+    )

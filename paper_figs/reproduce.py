@@ -81,7 +81,14 @@ def draw(out: Path, *, quick: bool, console: Console) -> list[Path]:
     return [
         path
         for name in figures.MODULES
-        for path in figures.make(name, out / "figures", out / "runs", quick=quick, say=console.print)
+        for path in figures.make(
+            name,
+            out / "figures",
+            out / "runs",
+            quick=quick,
+            say=console.print,
+            progress=console.is_terminal,
+        )
     ]
 
 

@@ -9,37 +9,38 @@ import pandas as pd
 from matplotlib.lines import Line2D
 
 import theory
-from paper_figs import experiments, style
+from paper_figs import captions, experiments, style
+from paper_figs.figures import Part, Workshop
 from paper_figs.runs import Setting
 from theory.verdict import Verdict, ratios
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from numerics.run import Run
 
 ROW, APART = 0.185, 0.26  # inches a theorem; the distance of its rules in rows
 
 
-def settings(*, quick: bool = False) -> dict[str, list[Setting]]:
+def parts(*, quick: bool = False) -> dict[str, Part]:
     """Give the runs measured: each rule on many seeds of the Gaussian data.
 
     As long as float64 holds both sides of every bound; attention underflows soon after.
     """
     data, _, steps = experiments.EXPERIMENTS["gaussian"]
     return {
-        "gaussian": [
-            Setting(data=data, rule=rule, step=step, steps=300 if quick else 1_000, seed=seed, space="gram")
-            for seed in range(3 if quick else 20)
-            for rule, step in steps.items()
-        ]
+        "gaussian": Part(
+            settings=[
+                Setting(
+                    data=data, rule=rule, step=step, steps=300 if quick else 1_000, seed=seed, space="gram"
+                )
+                for seed in range(3 if quick else 20)
+                for rule, step in steps.items()
+            ]
+        )
     }
 
 
-def data(runs: Sequence[Run]) -> pd.DataFrame:
+def data(part: Part, shop: Workshop) -> pd.DataFrame:
     """Measure every theorem and rule: worst, median and final observed/bound over recorded steps and seeds.
 
     For a lower bound the ratio is bound/observed, so that at most 1 is a bound kept. `worst` is the largest
@@ -47,7 +48,7 @@ def data(runs: Sequence[Run]) -> pd.DataFrame:
     last step; `seeds` counts the seeds on which the bound is claimed. The tightest theorem comes first.
     """
     found: dict[tuple[str, str], list[tuple[Verdict, np.ndarray]]] = {}
-    for run in runs:
+    for run in shop.runs_of(part):
         for verdict in theory.check_all(run):
             if verdict.holds is not None:
                 found.setdefault((verdict.theorem, run.rule.name), []).append((verdict, _used(verdict)))
@@ -140,3 +141,18 @@ def _legend(frame: pd.DataFrame) -> list[Line2D]:
         Line2D([], [], marker="o", label="median", **grey),
         Line2D([], [], marker="o", markerfacecolor="white", label="final step", **grey),
     ]
+
+
+def caption(part: Part, frame: pd.DataFrame) -> str:
+    """Say what the marks are, on which runs, and how tight the tightest theorem is."""
+    first = part.settings[0]
+    steps = captions.rules({setting.rule: setting.step for setting in part.settings})
+    worst = frame.groupby("theorem")["worst"].max()
+    seeds = captions.seeds(setting.seed for setting in part.settings)
+    return (
+        f"Tightness of the {len(worst)} theorems about runs: observed over bound (for lower bounds, bound "
+        f"over observed), so that at most 1 is a bound kept, on the data set {first.data}, {seeds}, "
+        f"${captions.number(first.steps)}$ steps of {steps}. A line joins the worst, the median and the final "
+        "ratio over all steps and seeds. At its tightest step the bound is within a factor 10 of what is "
+        f"observed for {int((worst > 0.1).sum())} of them."
+    )

@@ -1,5 +1,7 @@
 """Figure 3: every curve is there, the bounds lie above the runs, the asymptote meets them at the end."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,9 +17,9 @@ def made(tmp_path_factory):
     out = tmp_path_factory.mktemp("figures")
     files = figures.make("direction-rate", out, out / "runs", quick=True)
     assert [path.name for path in files] == [
-        f"direction-rate-gaussian.{end}" for end in ("pdf", "png", "csv")
+        f"direction-rate-gaussian.{end}" for end in ("pdf", "png", "csv", "tex")
     ]
-    return out, pd.read_csv(files[-1], keep_default_na=False)
+    return out, pd.read_csv(files[2], keep_default_na=False)
 
 
 def curve(frame, series, rule):
@@ -73,14 +75,17 @@ def test_the_slope_is_that_of_the_papers_rate(made):
 def test_what_is_not_claimed_is_left_out():
     problem = load("gaussian:n=4,T=3,d=6", seed=0)  # d too small for nearly acute constraints
     rules = [GradientDescent(step=1.0), NormalizedGD(step=0.1), Polyak(cap=1.0)]
-    frame = direction_rate.data([train(problem, rule, steps=50) for rule in rules])
+    shop = SimpleNamespace(runs_of=lambda _: [train(problem, rule, steps=50) for rule in rules])
+    frame = direction_rate.data(direction_rate.parts()["gaussian"], shop)
     assert set(frame["series"]) & set(direction_rate.BOUNDS) == set()
     assert set(frame.loc[frame["series"] == "observed", "rule"]) == {"gd", "ngd", "polyak"}
     direction_rate.draw(frame)
 
 
 def test_quick_is_shorter():
-    steps = [{x.steps for x in direction_rate.settings(quick=quick)["gaussian"]} for quick in (True, False)]
+    steps = [
+        {x.steps for x in direction_rate.parts(quick=quick)["gaussian"].settings} for quick in (True, False)
+    ]
     assert steps == [{20_000}, {100_000}]
 
 

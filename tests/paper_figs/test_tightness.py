@@ -16,8 +16,10 @@ ABOUT = {"gd": "gd-", "ngd": "ngd-", "polyak": "polyak-"}
 def made(tmp_path_factory):
     out = tmp_path_factory.mktemp("figures")
     files = figures.make("tightness", out, out / "runs", quick=True)
-    assert [path.name for path in files] == [f"tightness-gaussian.{end}" for end in ("pdf", "png", "csv")]
-    return out, pd.read_csv(files[-1])
+    assert [path.name for path in files] == [
+        f"tightness-gaussian.{end}" for end in ("pdf", "png", "csv", "tex")
+    ]
+    return out, pd.read_csv(files[2])
 
 
 def test_the_theorems_about_runs_are_there_for_the_rules_they_speak_of(made):
@@ -47,7 +49,7 @@ def test_every_bound_is_kept_and_the_worst_is_the_worst(made):
 def test_the_numbers_are_those_of_the_verdicts(made):
     runs = [
         train(setting.problem(), setting.step_rule(), steps=setting.steps, seed=setting.seed)
-        for setting in tightness.settings(quick=True)["gaussian"]
+        for setting in tightness.parts(quick=True)["gaussian"].settings
         if setting.rule == "ngd"
     ]
     assert {type(run.rule) for run in runs} == {NormalizedGD}
@@ -63,10 +65,10 @@ def test_the_numbers_are_those_of_the_verdicts(made):
 
 
 def test_the_full_figure_takes_twenty_seeds_and_float64_holds_both_sides():
-    settings = tightness.settings(quick=False)["gaussian"]
+    settings = tightness.parts(quick=False)["gaussian"].settings
     for rule in ABOUT:
         assert sorted(x.seed for x in settings if x.rule == rule) == list(range(20))
-    assert len(tightness.settings(quick=True)["gaussian"]) == 9
+    assert len(tightness.parts(quick=True)["gaussian"].settings) == 9
     longest = next(x for x in settings if x.rule == "polyak")
     run = train(longest.problem(), longest.step_rule(), steps=longest.steps)
     for theorem in ("sparsification", "loss", "loss-decay"):  # those that underflow
