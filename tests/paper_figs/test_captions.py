@@ -48,13 +48,19 @@ def test_a_caption_names_its_settings():
     settings = [Setting(data="gaussian", rule="ngd", step=0.25, steps=77, seed=seed) for seed in (3, 4)]
     frame = pd.DataFrame({"theorem": ["a", "b"], "worst": [0.5, 1e-3]})
     text = tightness.caption(figures.Part(settings=settings), frame)
-    for fact in ("gaussian", "$77$ steps", r"$\eta=0.25$", "seeds 3 and 4", "2 theorems", "1 theorems are"):
+    for fact in (
+        "gaussian",
+        "$77$ steps",
+        r"$\eta=0.25$",
+        "seeds 3 and 4",
+        "2 theorems",
+        "observed for 1 of them",
+    ):
         assert fact in text
 
 
-@pytest.mark.parametrize("name", ["direction-rate"])
-def test_the_latex_figure_is_balanced_and_compiles(tmp_path, name):
-    figures.make(name, tmp_path, tmp_path / "runs", quick=True)
+def test_the_latex_figure_is_balanced_and_compiles(tmp_path):
+    figures.make("direction-rate", tmp_path, tmp_path / "runs", quick=True)
     for tex in tmp_path.glob("*.tex"):
         text = tex.read_text(encoding="utf-8")
         bare = re.sub(r"\\[\\{}%&#_$]", "", text)
@@ -62,7 +68,8 @@ def test_the_latex_figure_is_balanced_and_compiles(tmp_path, name):
         assert bare.count("$") % 2 == 0
         assert f"\\includegraphics{{{tex.stem}.pdf}}" in text
         if shutil.which("pdflatex"):
-            page = f"\\documentclass{{article}}\\usepackage{{graphicx}}\\begin{{document}}{text}\\end{{document}}"
+            head = r"\documentclass{article}\usepackage{graphicx}\begin{document}"
+            page = f"{head}{text}\\end{{document}}"
             (tmp_path / "page.latex").write_text(page)
             done = subprocess.run(
                 ["pdflatex", "-halt-on-error", "page.latex"], cwd=tmp_path, capture_output=True, check=False
