@@ -1,7 +1,7 @@
 """Figure 7: why the log domain. The usual autograd loop loses the direction once attention saturates.
 
-One run of normalized GD, four times: the loop that everybody writes (softmax, autograd, W a matrix) in float32
-and float64, this package's engine in float64, and ball arithmetic, which encloses the exact run. In float64
+One run of normalized GD, four times: the loop that everybody writes (softmax, autograd, W a matrix) in
+float32 and float64, this package's engine in float64, and ball arithmetic, which encloses the exact run. In float64
 1 - p rounds to 0 once a logit gap passes 37 (float32: 17), and what is left of the gradient is rounding.
 """
 
@@ -164,13 +164,13 @@ def _saturation(ax: Axes, frame: pd.DataFrame) -> None:
         ax.axvline(step, color=color, linewidth=0.8, linestyle=":", zorder=1)
         ax.annotate(
             f"$1-p<2^{{-{ROUNDS_TO_ONE[name]}}}$",
-            (step, 1),
+            (step, 0),
             xycoords=("data", "axes fraction"),
-            xytext=(-2, -2),
+            xytext=(-2, 3),
             textcoords="offset points",
             rotation=90,
             ha="right",
-            va="top",
+            va="bottom",
             fontsize=6,
             color=color,
         )
@@ -207,7 +207,7 @@ def caption(part: Part, frame: pd.DataFrame) -> str:
         f"Why the log domain: normalized GD ($\\eta={captions.number(setting.step)}$, "
         f"${captions.number(setting.steps)}$ steps from $W_0=0$) on the data set {setting.data} "
         f"({captions.seeds([setting.seed])}), trained by the usual autograd loop in two precisions, by this "
-        "package, and in ball arithmetic, which encloses the exact run. (a) The distance in direction; (b) its "
-        f"relative error against the balls, at the end {captions.listed(said)}. Dotted: every $1-p_i$ is below "
-        f"the rounding of 1 from {where} on."
+        "package, and in ball arithmetic, which encloses the exact run. (a) The distance in direction; (b) "
+        f"its relative error against the balls, at the end {captions.listed(said)}. Dotted: every $1-p_i$ is "
+        f"below the rounding of 1 from {where} on."
     )
