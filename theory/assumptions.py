@@ -172,8 +172,10 @@ def near_acute(problem: Problem, target: MaxMargin | None) -> Check:
     if balls.smallest_product > needed:
         return Check("holds", text, _bounds(balls.smallest_product))
     if balls.smallest_product <= needed:
-        k, m = balls.smallest_pair
-        return Check("fails", f"{text} at constraints {k}, {m}", _bounds(balls.smallest_product))
+        i, tau = problem.constraint_sequence, problem.constraint_token
+        first, second = (f"({i[k]}, {tau[k]})" for k in balls.smallest_pair)
+        where = f"at the (sequence, token) {first} and {second}"
+        return Check("fails", f"{text} {where}", _bounds(balls.smallest_product))
     return Check("unknown", text, _bounds(balls.smallest_product))
 
 
