@@ -147,6 +147,87 @@ def check(
     return command(folder, json=json, certified=certified)
 
 
+@app.command(epilog="Example: attnrates gaussian --n 10 --tokens 6 --delta 0.01 --simulate 2000")
+def gaussian(
+    *,
+    n: Annotated[int, typer.Option(help="Number of sequences.")],
+    tokens: Annotated[int, typer.Option(help="Tokens in a sequence.")],
+    sigma: Annotated[float, typer.Option(help="Standard deviation of the noise.")] = 0.1,
+    signal: Annotated[float, typer.Option(help="Norm of the two signals.")] = 2.0,
+    delta: Annotated[float, typer.Option(help="Probability of failure allowed.")] = 0.01,
+    d: Annotated[
+        int | None, typer.Option("--d", help="Also give the probability guaranteed in this dimension.")
+    ] = None,
+    query: Annotated[
+        str, typer.Option(help="first: the first token; own: a token of its own; or both.")
+    ] = "both",
+    simulate: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="K", help="Hold the theorem against K simulated problems (in floats)."),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the simulation.")] = 0,
+    json: Json = False,
+) -> int:
+    """Print the smallest d from which on Gaussian data are separable (S) and near-acute (N), as proved.
+
+    Exit 1 when simulated problems contradict it.
+    """
+    _one_thread()
+    from attnrates._gaussian import gaussian as command
+
+    return command(
+        n=n,
+        tokens=tokens,
+        signal=signal,
+        sigma=sigma,
+        delta=delta,
+        d=d,
+        query=query,
+        simulate=simulate,
+        seed=seed,
+        json=json,
+    )
+
+
+@app.command(epilog="Example: attnrates survey --n 4,10 --tokens 6 --d 10,100,1000 --out survey.csv")
+def survey(
+    *,
+    n: Annotated[str, typer.Option(help="Numbers of sequences, separated by commas.")] = "4,10",
+    tokens: Annotated[str, typer.Option(help="Tokens in a sequence, likewise.")] = "4",
+    d: Annotated[str, typer.Option("--d", help="Dimensions, likewise.")] = "5,10,30,100,300,1000,3000",
+    sigma: Annotated[str, typer.Option(help="Standard deviations of the noise, likewise.")] = "0.1",
+    signal: Annotated[float, typer.Option(help="Norm of the two signals.")] = 2.0,
+    query: Annotated[str, typer.Option(help="first: the first token; own: a token of its own.")] = "first",
+    problems: Annotated[int, typer.Option(min=1, help="Problems for each combination.")] = 100,
+    steps: Annotated[int, typer.Option(min=1, help="Steps of normalized GD for each run.")] = 2000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the problems and starts.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option(help="CSV file that keeps every finished row and is gone on from.")
+    ] = None,
+    json: Json = False,
+) -> int:
+    """Count how often Gaussian problems have (S), (N), (F), and runs reach W_mm from random and bad starts.
+
+    The bad starts are -W_mm and all attention on wrong tokens. Exit 1 when the theorem is contradicted.
+    """
+    _one_thread()
+    from attnrates._survey import command
+
+    return command(
+        n=n,
+        tokens=tokens,
+        d=d,
+        sigma=sigma,
+        signal=signal,
+        query=query,
+        problems=problems,
+        steps=steps,
+        seed=seed,
+        out=out,
+        json=json,
+    )
+
+
 @app.command(epilog="Example: attnrates figures --only fixed-decoder --out figures")
 def figures(
     *,

@@ -120,8 +120,14 @@ def _limits(
     limits = _trained(problems, targets, inits, acute, steps)
     open_ = [j for j, limit in enumerate(limits) if limit.undecided]
     if open_:
-        chosen = ([group[j] for j in open_] for group in (problems, targets, inits, acute))
-        for j, limit in zip(open_, _trained(*chosen, PATIENCE * steps), strict=True):
+        longer = _trained(
+            [problems[j] for j in open_],
+            [targets[j] for j in open_],
+            [inits[j] for j in open_],
+            [acute[j] for j in open_],
+            PATIENCE * steps,
+        )
+        for j, limit in zip(open_, longer, strict=True):
             limits[j] = limit
     return limits
 

@@ -126,6 +126,7 @@ def _key(cell: Cell, code: str) -> str:
 
 
 def _write(path: Path, known: dict[str, Tally]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
     text = io.StringIO()
     writer = csv.DictWriter(text, ("key", *_CELL, *_COUNTS), lineterminator="\n")
     writer.writeheader()

@@ -1,0 +1,121 @@
+"""`attnrates survey`: how often the assumptions hold and runs reach W_mm, on a grid of Gaussian problems."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from rich.table import Table
+from rich.text import Text
+
+from attnrates._console import console, print_json
+from numerics.errors import InputError
+from numerics.survey import STARTS, Cell, Tally, interval, survey
+from paper_figs import runs
+from theory import gaussian as theorem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+Number = TypeVar("Number", int, float)
+CONFIDENCE = 0.99
+SHARES = ("separable", "near_acute", "full_support", *STARTS)
+
+
+def command(
+    *,
+    n: str,
+    tokens: str,
+    d: str,
+    sigma: str,
+    signal: float,
+    query: str,
+    problems: int,
+    steps: int,
+    seed: int,
+    out: Path | None,
+    json: bool,
+) -> int:
+    """Survey the grid and print a row a cell; return 1 when the theorem is contradicted anywhere."""
+    cells = [
+        Cell(
+            n=size,
+            T=T,
+            d=dimension,
+            signal=signal,
+            noise=noise,
+            query=query,
+            problems=problems,
+            steps=steps,
+            seed=seed,
+        )
+        for size, T, noise, dimension in product(
+            _numbers("--n", n, int),
+            _numbers("--tokens", tokens, int),
+            _numbers("--sigma", sigma, float),
+            _numbers("--d", d, int),
+        )
+    ]
+    claims = [_claim(cell) for cell in cells]
+    if out is not None:
+        runs.writable(out.parent)
+    found = survey(cells, out, progress=console(stderr=True).is_terminal)
+    rows = [_row(tally, claim) for tally, claim in zip(found, claims, strict=True)]
+    if json:
+        print_json(rows)
+    else:
+        _print(rows)
+    return int(any(row["contradicted"] for row in rows))
+
+
+def _numbers(name: str, text: str, kind: Callable[[str], Number]) -> list[Number]:
+    try:
+        return [kind(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(f'{name} takes numbers separated by commas, not "{text}"') from None
+
+
+def _claim(cell: Cell) -> float:
+    """The theorem's probability of (S) and (N); 0 where it says nothing (it needs two sequences)."""
+    if cell.n < 2:
+        return 0.0
+    scale: dict[str, Any] = {"signal": cell.signal, "noise": cell.noise, "query": cell.query}
+    return theorem.probability(cell.n, cell.T, cell.d, **scale)
+
+
+def _row(tally: Tally, claim: float) -> dict[str, Any]:
+    row = tally.to_dict() | {"claimed": claim, "confidence": CONFIDENCE}
+    row["intervals"] = {name: interval(row[name], row["problems"], CONFIDENCE) for name in SHARES}
+    row["contradicted"] = row["intervals"]["near_acute"][1] < claim
+    return row
+
+
+def _print(rows: list[dict[str, Any]]) -> None:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for name in ("n", "T", "d", "sigma", "(S)", "(S)(N)", "proved", "(F)", *STARTS, "open"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in rows:
+        shares = [f"{row[name] / row['problems']:.2f}" for name in SHARES]
+        cells = [row["n"], row["T"], row["d"], f"{row['noise']:g}", *shares[:2], f"{row['claimed']:.2f}"]
+        table.add_row(*(Text(str(cell)) for cell in [*cells, *shares[2:], row["undecided"]]))
+    out = console()
+    out.print(table)
+    stuck, some, wrong = (sum(row[name] for row in rows) for name in ("stuck", "some_right", "wrong"))
+    widest = max(high - low for row in rows for low, high in row["intervals"].values())
+    print(
+        f"shares in floats, each to within an exact {CONFIDENCE:.0%} interval of width at most {widest:.2f}"
+    )
+    if stuck:
+        print(
+            f"{stuck} runs from random starts are stuck on problems with (S): {wrong} sequences attend to a "
+            f"wrong token, {sum(row['wrong_in_pair'] for row in rows)} of them in a pair with a right "
+            f"sequence that breaks (N); {sum(row['at_right'] for row in rows)} of {some} runs tend to the max-margin "
+            "solution of the sequences that are right"
+        )
+    late = sum(row["acute_unreached"] for row in rows)
+    if late:
+        print(f"{late} runs on problems with (N) have not reached W_mm yet")
+    for row in rows:
+        if row["contradicted"]:
+            print(f"CONTRADICTED: n={row['n']} T={row['T']} d={row['d']}: proved {row['claimed']:.4f}")
