@@ -110,8 +110,8 @@ def _print(rows: list[dict[str, Any]]) -> None:
         print(
             f"{stuck} runs from random starts are stuck on problems with (S): {wrong} sequences attend to a "
             f"wrong token, {sum(row['wrong_in_pair'] for row in rows)} of them in a pair with a right "
-            f"sequence that breaks (N); {sum(row['at_right'] for row in rows)} of {some} runs tend to the max-margin "
-            "solution of the sequences that are right"
+            f"sequence that breaks (N); {sum(row['at_right'] for row in rows)} of {some} runs tend to the "
+            "max-margin solution of the sequences that are right"
         )
     late = sum(row["acute_unreached"] for row in rows)
     if late:
