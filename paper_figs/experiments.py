@@ -19,10 +19,11 @@ class Experiment(NamedTuple):
     steps: dict[str, float]
 
 
+DIGITS = ("3v5", 10)  # the two digits, and how many images of them
 EXPERIMENTS = {
     "gaussian": Experiment("gaussian", 3, {"gd": 10.0, "ngd": 0.1, "polyak": 1.0}),
     # Ten images: with more, some sequence tends to lock onto a wrong token for good (equal scores fail here).
-    "digits": Experiment("digits:3v5,n=10", 1, {"gd": 10.0, "ngd": 0.1, "polyak": 1.0}),
+    "digits": Experiment(f"digits:{DIGITS[0]},n={DIGITS[1]}", 1, {"gd": 10.0, "ngd": 0.1, "polyak": 1.0}),
 }
 
 

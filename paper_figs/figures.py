@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 MODULES = {
     "fixed-decoder": "paper_figs.fixed_decoder",
     "direction-rate": "paper_figs.direction_rate",
+    "attention-digits": "paper_figs.attention_digits",
     "log-domain": "paper_figs.log_domain",
     "tightness": "paper_figs.tightness",
 }

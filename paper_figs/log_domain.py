@@ -1,8 +1,8 @@
 """Figure 7: why the log domain. The usual autograd loop loses the direction once attention saturates.
 
 One run of normalized GD, four times: the loop that everybody writes (softmax, autograd, W a matrix) in
-float32 and float64, this package's engine in float64, and ball arithmetic, which encloses the exact run. In float64
-1 - p rounds to 0 once a logit gap passes 37 (float32: 17), and what is left of the gradient is rounding.
+float32 and float64, this package's engine in float64, and ball arithmetic, which encloses the exact run. In
+float64 1 - p rounds to 0 once a logit gap passes 37 (float32: 17), and the gradient's direction is rounding.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from jaxtyping import Float
 
 from numerics.errors import InputError
 from numerics.problem import Problem
@@ -29,8 +30,30 @@ def digits(
     machine. `seed` draws the images. Scores are real-valued and unequal: assumption (E) fails, on purpose.
     """
     # scikit-learn loads slowly; everything else must start without it.
-    from sklearn.datasets import load_digits
     from sklearn.linear_model import LogisticRegression
+
+    if patch not in {1, 2, 4}:
+        raise InputError(f"digits needs a patch side of 1, 2 or 4, not {patch}")
+    if query not in {"mean", "first"}:
+        raise InputError(f'digits needs query "mean" or "first", not "{query}"')
+    every, labels, take = _choose(classes, seed=seed, n=n)
+    tokens, mask = _patch_tokens(every, patch)
+    means = tokens.sum(axis=1) / mask.sum(axis=1)[:, None]
+    fit = LogisticRegression(fit_intercept=False, tol=1e-10, max_iter=10_000).fit(means, labels)
+    decoder = np.round(fit.coef_[0], 6)
+    z = means[take] / np.linalg.norm(means[take], axis=1)[:, None] if query == "mean" else None
+    return Problem(tokens[take], z, labels[take], decoder, mask[take])
+
+
+def images(classes: str = "3v5", *, seed: int = 0, n: int = 20) -> Float[np.ndarray, "n 8 8"]:
+    """Give the images that `digits` with the same options is made of: ink from 0 to 16."""
+    every, _, take = _choose(classes, seed=seed, n=n)
+    return every[take]
+
+
+def _choose(classes: str, *, seed: int, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return all images of the two digits, their labels, and which of them make the problem."""
+    from sklearn.datasets import load_digits
 
     names = classes.split("v")
     if (
@@ -39,30 +62,19 @@ def digits(
         or names[0] == names[1]
     ):
         raise InputError(f'digits needs two different digits such as "3v5", not "{classes}"')
-    if patch not in {1, 2, 4}:
-        raise InputError(f"digits needs a patch side of 1, 2 or 4, not {patch}")
-    if query not in {"mean", "first"}:
-        raise InputError(f'digits needs query "mean" or "first", not "{query}"')
     if seed < 0:
         raise InputError(f"the seed must not be negative, and is {seed}")
     positive, negative = (int(name) for name in names)
     data = load_digits()
     chosen = np.isin(data.target, (positive, negative))
-    images, labels = data.images[chosen], np.where(data.target[chosen] == positive, 1.0, -1.0)
+    every, labels = data.images[chosen], np.where(data.target[chosen] == positive, 1.0, -1.0)
     available = 2 * min(int((labels > 0).sum()), int((labels < 0).sum()))
     if not 2 <= n <= available or n % 2:
         raise InputError(f"digits:{classes} needs an even n from 2 to {available}, not {n}")
 
-    tokens, mask = _patch_tokens(images, patch)
-    means = tokens.sum(axis=1) / mask.sum(axis=1)[:, None]
-    fit = LogisticRegression(fit_intercept=False, tol=1e-10, max_iter=10_000).fit(means, labels)
-    decoder = np.round(fit.coef_[0], 6)
-
     rng = np.random.default_rng(seed)
     rows = [rng.choice(np.flatnonzero(labels == sign), n // 2, replace=False) for sign in (1.0, -1.0)]
-    take = np.sort(np.concatenate(rows))
-    z = means[take] / np.linalg.norm(means[take], axis=1)[:, None] if query == "mean" else None
-    return Problem(tokens[take], z, labels[take], decoder, mask[take])
+    return every, labels, np.sort(np.concatenate(rows))
 
 
 def _patch_tokens(images: np.ndarray, patch: int) -> tuple[np.ndarray, np.ndarray]:
