@@ -27,7 +27,7 @@ from numerics._ball_layer import ExactProblem
 from numerics.certified import MAX_BITS, CertifiedRun, certify, outward
 from numerics.errors import AttnratesError, CertificationError, InputError
 from numerics.run import Run
-from theory import catalog
+from theory import catalog, joint_run
 from theory import notation as nt
 from theory.assumptions import Check, check_all, equal_scores
 from theory.evaluate import by_canonical, canonical
@@ -187,6 +187,8 @@ class _Reading:
     # --- hypotheses ---
 
     def checks(self, names: tuple[str, ...]) -> dict[str, Check]:
+        if "joint" in names:  # a certified run has a fixed decoder
+            return {"joint": joint_run.CONDITIONS["joint"](self.run)}
         missing = tuple(n for n in names if n not in self._checks)
         self._checks |= check_all(self.run, missing)
         with ctx.workprec(self.bits):

@@ -7,8 +7,11 @@ no check; a formula that is not listed here is an error, not a formality.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
+from typing import Any
 
+from theory import joint_run
 from theory import notation as nt
 from theory.page import Theorem
 from theory.proof.terms import Formula, eq, free, index, norm, number, real, substitute, total
@@ -98,6 +101,9 @@ def checks(page: Theorem) -> Checks:
     """
     names: dict[str, None] = {}
     for name, formula in page.hypotheses.items():
+        if formula in _since():
+            names |= dict.fromkeys(("joint", "settled tokens"))
+            continue
         if about_start(formula):
             continue  # met by choosing t0: see theory.verdict
         if formula not in _known():
@@ -113,3 +119,36 @@ START = index("t0")
 def about_start(formula: Formula) -> bool:
     """Whether a hypothesis is a condition on the start step t0, from which on the page speaks."""
     return ("ix", "t0") in free(formula)
+
+
+# Joint training --------------------------------------------------------------------------------------------
+
+Mask = Callable[[Any], Any]
+
+
+def _always_met(run: Any) -> bool:
+    """For definitions, and what the recorded sums say by themselves."""
+    return True
+
+
+@cache
+def _since() -> dict[Formula, Mask]:
+    """Hypotheses about every step from t0 on: formula -> which recorded steps of a run can be t0."""
+    from theory.theorems import joint_direction
+
+    masks: dict[str, Mask] = {
+        "c >= 0": joint_run.weights_positive,
+        "the smallest weight is positive": joint_run.weights_positive,
+    }
+    pages = (*joint_direction.PAGES,)
+    return {
+        formula: masks.get(name, _always_met)
+        for page in pages
+        for name, formula in page.hypotheses.items()
+        if about_start(formula) and formula[0] == "forall"
+    }
+
+
+def since(formula: Formula) -> Mask | None:
+    """Which recorded steps meet a hypothesis about every step from t0 on; None for other hypotheses."""
+    return _since().get(formula)

@@ -384,3 +384,18 @@ LATEX |= {
 # Gaussian data ---------------------------------------------------------------------------------------------
 
 LATEX |= {"Delta": r"\Delta", "xi": r"\xi", "mu": r"\mu", "sigma": r"\sigma", "delta": r"\delta"}
+
+# Joint training of the weights and the decoder -------------------------------------------------------------
+
+LATEX |= {"omega": r"\omega", "omega_min": r"\underline{\omega}", "kappa": r"\kappa"}
+kappa_run = symbol("kappa")  # the run's own ratio of weights, in the place of a_max/a_min
+
+
+def omega(i: Index, tau: Index, at: Layer = STATIC) -> Term:
+    """Weight of a constraint in the gradient: c_k = omega_k exp(-mu_k)."""
+    return symbol("omega", *at._ix(), i, tau)
+
+
+def omega_min(at: Layer = STATIC) -> Term:
+    """A lower bound on the weights of all constraints."""
+    return symbol("omega_min", *at._ix())

@@ -9,6 +9,7 @@ import numpy as np
 
 from numerics.problem import Problem
 from numerics.run import Run
+from theory import joint_run
 from theory import notation as nt
 from theory.assumptions import longest_step
 from theory.evaluate import by_canonical
@@ -106,6 +107,8 @@ def observe(
         total_gap = total(nt.i, nt.SEQUENCES, 1 - now.p(nt.i))
         values[total_gap] = np.exp(rows["log_total_attention_gap"])
         logs[total_gap] = rows["log_total_attention_gap"]
+    if joint_run.is_joint(run):
+        values |= _joint(run, start, base, running=running)
     if base is not None and base[1] and running:
         bends = rows["curvature_sum"] - rows["curvature_sum"][0]
         values |= {
@@ -117,3 +120,13 @@ def observe(
             nt.separator_path(base): rows["separator_path"][0],
         }
     return by_canonical(values), by_canonical(logs)
+
+
+def _joint(run: Run, start: int, base: Index | None, *, running: bool) -> dict[Term, Any]:
+    """What a joint run adds: the constants of the steps from t0 on (an array over t0 where that runs)."""
+    at = slice(None) if base is None or not running else start
+    values: dict[Term, Any] = {nt.kappa_run: joint_run.weight_ratio(run)[at]}
+    if base is not None and running:
+        rows = {name: run.history[name].to_numpy()[start:] for name in ("path_squares",)}
+        values[total(s, below(t), e(base + s) ** 2)] = rows["path_squares"] - rows["path_squares"][0]
+    return values

@@ -10,12 +10,13 @@ from jaxtyping import Float, Int
 
 from numerics.errors import InputError
 from numerics.run import Run
-from theory import catalog
+from theory import catalog, joint_run
 from theory.assumptions import Check, check_all
 from theory.evaluate import log_value, value
-from theory.hypotheses import START, about_start, checks
+from theory.hypotheses import START, about_start, checks, since
 from theory.observables import observe
-from theory.page import Theorem
+from theory.observation import Observation
+from theory.page import Rate, Theorem
 from theory.proof.terms import Index, Node, Term, number
 
 TOLERANCE = 1e-9
@@ -65,13 +66,18 @@ class _Reading:
     """A run with what several pages ask of it: each check and each set of values is computed once."""
 
     def __init__(self, run: Run) -> None:
-        self.run = run
+        self.given, self.run = run, joint_run.on_reference(run)
         self._checks: dict[str, Check] = {}
         self._values: dict[Any, tuple[dict[Term, Any], dict[Term, Any]]] = {}
 
     def checks(self, names: tuple[str, ...]) -> dict[str, Check]:
-        missing = tuple(n for n in names if n not in self._checks)
-        self._checks |= check_all(self.run, missing)
+        """The checks of these names; when the run is of the wrong kind, that one alone."""
+        kind = "joint" if "joint" in names else "fixed decoder"
+        if joint_run.is_joint(self.run) != (kind == "joint"):
+            return {kind: joint_run.CONDITIONS[kind](self.given)}
+        own = {n: joint_run.CONDITIONS[n](self.given) for n in names if n in joint_run.CONDITIONS}
+        missing = tuple(n for n in names if n not in self._checks and n not in own)
+        self._checks |= own | check_all(self.run, missing)
         return {n: self._checks[n] for n in names}
 
     def observe(
@@ -93,7 +99,21 @@ def _evaluate(reading: _Reading, page: Theorem) -> tuple[np.ndarray, np.ndarray,
     base = START if _based(page) else number(shift) if shift else None
     values, logs = reading.observe(start, base)
     steps = recorded[start:]
-    shape = steps.shape
+    observed, bound, ratio = _sides(rate, values, logs, steps.shape)
+    after = int(_based(page))  # at t0 itself the statement is an identity
+    if after >= len(steps):
+        raise KeyError("no step is recorded after t0")
+    return steps[after:], observed[after:], bound[after:], ratio[after:]
+
+
+def _sides(
+    rate: Rate, values: dict[Term, Any], logs: dict[Term, Any], shape: tuple[int, ...]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Observed, bound and how much of the bound is used up.
+
+    Raises:
+        KeyError: a term has no value.
+    """
     observed = np.broadcast_to(value(rate.observed, values), shape).astype(float)
     bound = np.broadcast_to(value(rate.bound, values), shape).astype(float)
     small, large = (rate.observed, rate.bound) if rate.sense == "upper" else (rate.bound, rate.observed)
@@ -101,11 +121,7 @@ def _evaluate(reading: _Reading, page: Theorem) -> tuple[np.ndarray, np.ndarray,
         ratio = np.exp(log_value(small, values, logs) - log_value(large, values, logs))
     else:
         ratio = ratios(*((observed, bound) if rate.sense == "upper" else (bound, observed)))
-    after = int(_based(page))  # at t0 itself the statement is an identity
-    if after >= len(steps):
-        raise KeyError("no step is recorded after t0")
-    ratio = np.broadcast_to(ratio, shape)
-    return steps[after:], observed[after:], bound[after:], ratio[after:]
+    return observed, bound, np.broadcast_to(ratio, shape)
 
 
 def _shift(term: Node) -> int:
@@ -134,6 +150,10 @@ def _start(reading: _Reading, page: Theorem) -> int:
     values, _ = reading.observe(0, START, running=False)
     met = np.ones(len(reading.run.history), dtype=bool)
     for formula in filter(about_start, page.hypotheses.values()):
+        from_here = since(formula)
+        if from_here is not None:
+            met &= from_here(reading.given)
+            continue
         low, high = (value(side, values) for side in formula[1:])
         met &= np.broadcast_to(low < high if formula[0] == "lt" else low <= high, met.shape)
     if not met.any():
@@ -146,13 +166,38 @@ def _unclaimed(key: str, hypotheses: dict[str, Check]) -> Verdict:
     return Verdict(key, None, float("nan"), None, hypotheses, none.astype(int), none, none)
 
 
-def check(run: Run, key: str) -> Verdict:
-    """Hold a run against a theorem.
+def check(run: Run | Observation, theorem: str | Theorem) -> Verdict:
+    """Hold a run against a theorem, given by its key, or an observation against any page, of one's own too.
 
     Raises:
-        InputError: no theorem of that key, or one that says nothing of runs.
+        InputError: no theorem of that key, or one that says nothing of runs, or a run against a page that is
+            none of this package's (how its terms are read off, only an Observation says).
     """
+    if isinstance(run, Observation):
+        return _check_observation(run, theorem)
+    key = theorem if isinstance(theorem, str) else theorem.key
+    if isinstance(theorem, Theorem) and catalog.theorems().get(key) != theorem:
+        raise InputError(f"{key} is a page of your own: hold an Observation against it, not a Run")
     return _check(_Reading(run), key)
+
+
+def _check_observation(seen: Observation, theorem: str | Theorem) -> Verdict:
+    page = theorem if isinstance(theorem, Theorem) else catalog.theorems().get(theorem)
+    if page is None or page.rate is None:
+        raise InputError(f"{getattr(page, 'key', theorem)!r} is no theorem that makes a claim on runs")
+    hypotheses = seen.of(page)
+    if any(c.state != "holds" for c in hypotheses.values()):
+        return _unclaimed(page.key, hypotheses)
+    first = int(np.searchsorted(seen.steps, page.rate.from_step))
+    steps = np.asarray(seen.steps)[first:]
+    try:
+        observed, bound, ratio = _sides(page.rate, *seen.numbers(first), steps.shape)
+        if not len(steps):
+            raise KeyError(f"no step is recorded from {page.rate.from_step} on")
+    except KeyError as missing:
+        hypotheses["recorded"] = Check("unknown", str(missing.args[0]))
+        return _unclaimed(page.key, hypotheses)
+    return _verdict(page.key, hypotheses, steps, observed, bound, ratio)
 
 
 def _check(reading: _Reading, key: str) -> Verdict:
@@ -168,6 +213,17 @@ def _check(reading: _Reading, key: str) -> Verdict:
     except KeyError as missing:
         hypotheses["recorded"] = Check("unknown", str(missing.args[0]))
         return _unclaimed(key, hypotheses)
+    return _verdict(key, hypotheses, steps, observed, bound, ratio)
+
+
+def _verdict(
+    key: str,
+    hypotheses: dict[str, Check],
+    steps: np.ndarray,
+    observed: np.ndarray,
+    bound: np.ndarray,
+    ratio: np.ndarray,
+) -> Verdict:
     worst = int(np.argmax(np.where(np.isnan(ratio), np.inf, ratio)))
     holds = bool(ratio[worst] <= 1 + TOLERANCE)
     return Verdict(key, holds, float(ratio[worst]), int(steps[worst]), hypotheses, steps, observed, bound)

@@ -1,0 +1,108 @@
+"""What a joint run says of the hypotheses and symbols of the joint pages: from which step on, and how much.
+
+A joint run records at each row the extremes over the steps since the row before, so that the extreme over all
+steps from a recorded one on is exact. The tokens o_i are the run's reference tokens; what it records of the
+tokens that are optimal under the moving decoder speaks of them once both are the same for good.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from numerics.run import Run
+from theory.assumptions import Check
+
+
+def is_joint(run: Run) -> bool:
+    """Whether the decoder was trained too."""
+    return run.joint is not None
+
+
+def on_reference(run: Run) -> Run:
+    """A joint run whose problem has the decoder that names its reference tokens; others as they are."""
+    return run if run.joint is None else dataclasses.replace(run, problem=run.joint.reference)
+
+
+def tail(run: Run, column: str, *, least: bool = False) -> Float[np.ndarray, " rows"]:
+    """The largest (least) value of a quantity over all steps from each recorded one on."""
+    history = run.history
+    now, between = history[column].to_numpy(), history[f"interval_{column}"].to_numpy()
+    extreme = np.minimum if least else np.maximum
+    later = np.append(between[1:], np.inf if least else -np.inf)
+    later = extreme.accumulate(later[::-1])[::-1]
+    return np.asarray(extreme(now, later), dtype=float)
+
+
+def tokens_kept(run: Run) -> Bool[np.ndarray, " rows"]:
+    """Whether from a recorded step on the reference tokens are the optimal ones at every step."""
+    history = run.history
+    same = history["optimal_reference"].to_numpy()[-1] == run.problem.n
+    return same & (history["step"].to_numpy() >= history["optimal_since"].to_numpy()[-1])
+
+
+def weights_positive(run: Run) -> Bool[np.ndarray, " rows"]:
+    """Whether from a recorded step on every coefficient of the gradient is positive."""
+    return tokens_kept(run) & np.isfinite(tail(run, "log_weight_ratio"))
+
+
+def weight_ratio(run: Run) -> Float[np.ndarray, " rows"]:
+    """kappa: the largest ratio of two weights at one step, from each recorded step on."""
+    return np.exp(tail(run, "log_weight_ratio"))
+
+
+def joint(run: Run) -> Check:
+    """The decoder is trained too."""
+    if is_joint(run):
+        return Check("holds", "the decoder is trained")
+    return Check("fails", "the decoder is fixed, the statement is about joint training")
+
+
+def fixed_decoder(run: Run) -> Check:
+    """The decoder is not trained."""
+    if is_joint(run):
+        return Check("fails", "the decoder moves, the statement is about a fixed one")
+    return Check("holds", "the decoder is fixed")
+
+
+def regime(run: Run) -> tuple[int, int]:
+    """In how many sequences the trained decoder scores the data's own token best, and of how many."""
+    assert run.joint is not None
+    found = int(np.sum(run.joint.optimal[-1] == run.problem.optimal))
+    return found, run.problem.n
+
+
+def in_words(run: Run) -> str:
+    """Which tokens the run attends to in the end."""
+    found, n = regime(run)
+    if found == n:
+        return "the signal tokens"
+    return f"the signal tokens in {found} of {n} sequences, noise tokens in {n - found}"
+
+
+def settled(run: Run) -> Check:
+    """From some step on the reference tokens are the optimal ones."""
+    kept = tokens_kept(run)
+    if not kept.any():
+        return Check("fails", f"the reference tokens are not the optimal ones; those are {in_words(run)}")
+    first = int(run.history["step"].to_numpy()[int(np.argmax(kept))])
+    return Check("holds", f"the optimal tokens from step {first} on are {in_words(run)}", (first, first))
+
+
+def signal_found(run: Run) -> Check:
+    """The tokens that the trained decoder scores best are the data's own: strong signal."""
+    found, n = regime(run)
+    return Check(
+        "holds" if found == n else "fails", f"the optimal tokens are {in_words(run)}", (found, found)
+    )
+
+
+CONDITIONS: dict[str, Callable[[Run], Check]] = {
+    "joint": joint,
+    "fixed decoder": fixed_decoder,
+    "settled tokens": settled,
+    "signal": signal_found,
+}
