@@ -6,13 +6,16 @@ recorded run against one. Nothing here imports torch.
 
 from theory.assumptions import Check
 from theory.catalog import theorems
-from theory.page import Theorem
+from theory.observation import Observation
+from theory.page import Rate, Theorem
 from theory.verdict import Verdict, check
 from theory.verdict import check_run as check_all
 from theory.verify import Report, TheoremReport, verify
 
 __all__ = [
     "Check",
+    "Observation",
+    "Rate",
     "Report",
     "Theorem",
     "TheoremReport",
