@@ -6,12 +6,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from numerics._joint_margin import DecoderMargin as DecoderMargin
+    from numerics._joint_margin import decoder_max_margin as decoder_max_margin
+    from numerics._joint_part import Joint as Joint
     from numerics.certified import CertifiedRun as CertifiedRun
     from numerics.certified import certify as certify
     from numerics.errors import AttnratesError as AttnratesError
     from numerics.errors import CertificationError as CertificationError
     from numerics.errors import InfeasibleError as InfeasibleError
     from numerics.errors import InputError as InputError
+    from numerics.joint import train_joint as train_joint
+    from numerics.joint import train_joint_batch as train_joint_batch
     from numerics.maxmargin import MaxMargin as MaxMargin
     from numerics.maxmargin import max_margin as max_margin
     from numerics.maxmargin import max_margins as max_margins
@@ -28,19 +33,24 @@ _HOME = {
     "AttnratesError": "numerics.errors",
     "CertificationError": "numerics.errors",
     "CertifiedRun": "numerics.certified",
+    "DecoderMargin": "numerics._joint_margin",
     "GradientDescent": "numerics.steps",
     "InfeasibleError": "numerics.errors",
     "InputError": "numerics.errors",
+    "Joint": "numerics._joint_part",
     "MaxMargin": "numerics.maxmargin",
     "NormalizedGD": "numerics.steps",
     "Polyak": "numerics.steps",
     "Problem": "numerics.problem",
     "Run": "numerics.run",
     "certify": "numerics.certified",
+    "decoder_max_margin": "numerics._joint_margin",
     "max_margin": "numerics.maxmargin",
     "max_margins": "numerics.maxmargin",
     "train": "numerics.training",
     "train_batch": "numerics.training",
+    "train_joint": "numerics.joint",
+    "train_joint_batch": "numerics.joint",
 }
 __all__ = sorted(_HOME)  # noqa: PLE0605
 

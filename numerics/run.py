@@ -25,6 +25,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
+from numerics import _joint_record
+from numerics._joint_part import Joint
 from numerics._record import COLUMNS
 from numerics.errors import InputError
 from numerics.maxmargin.solution import MaxMargin
@@ -67,6 +69,10 @@ class Run:
         loss               L
         min_logit_gap      min_k mu_k, mu_k = <A_k, W_t>
         log_gradient_norm  log ||grad L||_F
+
+    A run that trains the decoder too carries `joint`, see `Joint`, and its history the columns of
+    `numerics._joint_record` instead: those above but for log_excess_loss = log(L - L*(u_t)), and as many on
+    the decoder. Its target is that of `joint.reference`, and so are p_i, mu_k and A_k.
     """
 
     problem: Problem
@@ -80,6 +86,12 @@ class Run:
     target: MaxMargin | None = None
     final_weights: Float[np.ndarray, "d d"] | None = None
     coefficients: Float[np.ndarray, " N"] | None = None
+    joint: Joint | None = None
+
+    @property
+    def decoder(self) -> Float[np.ndarray, " d"]:
+        """The final decoder: the trained one of a joint run, else the problem's."""
+        return self.problem.decoder if self.joint is None else self.joint.decoder
 
     @cached_property
     def history(self) -> DataFrame:
@@ -95,7 +107,8 @@ class Run:
             return self.final_weights
         if self.coefficients is None:
             raise InputError("the run carries neither final weights nor coefficients")
-        moved = self.problem.combine(self.coefficients)
+        problem = self.problem if self.joint is None else self.joint.reference
+        moved = problem.combine(self.coefficients)
         return moved if self.init is None else self.init + moved
 
     def save(self, folder: str | os.PathLike[str]) -> Path:
@@ -157,7 +170,9 @@ class Run:
         if problem.hash != manifest["problem_hash"]:
             raise InputError(f"{path}: the problem is not the one named in the manifest")
         arrays = read_arrays(path / "arrays.npz")
-        history = _read_history(path / "history.parquet", content["history.parquet"])
+        entries = manifest.get("joint")
+        columns = COLUMNS if entries is None else _joint_record.COLUMNS
+        history = _read_history(path / "history.parquet", content["history.parquet"], columns)
         shapes = {
             "init": (problem.d, problem.d),
             "final_weights": (problem.d, problem.d),
@@ -169,11 +184,13 @@ class Run:
                 raise InputError(f"{path / 'arrays.npz'}: {name} must be finite numbers of shape {shape}")
         try:
             rule = rule_from_dict(manifest["rule"])
+            joint = None if entries is None else Joint.from_arrays(problem, entries, arrays, len(history))
         except InputError as error:
             raise InputError(f"{path}: {error}") from None
         target = None
         if "target_dual" in arrays:
-            target = MaxMargin.from_dual(problem, arrays["target_dual"], str(manifest["target_solver"]))
+            aimed = problem if joint is None else joint.reference
+            target = MaxMargin.from_dual(aimed, arrays["target_dual"], str(manifest["target_solver"]))
         return cls(
             problem=problem,
             rule=rule,
@@ -186,6 +203,7 @@ class Run:
             init=arrays.get("init"),
             final_weights=arrays.get("final_weights"),
             coefficients=arrays.get("coefficients"),
+            joint=joint,
         )
 
     def _arrays(self) -> dict[str, np.ndarray]:
@@ -193,11 +211,12 @@ class Run:
         arrays = {name: np.asarray(value) for name, value in own.items() if value is not None}
         if self.target is not None:
             arrays["target_dual"] = self.target.dual
-        return arrays
+        return arrays if self.joint is None else arrays | self.joint.arrays()
 
     def __repr__(self) -> str:
         """The run in one line."""
-        return f"Run({self.rule!r}, steps={self.steps}, space={self.space!r}, {self.problem!r})"
+        rules = f"{self.rule!r}" if self.joint is None else f"{self.rule!r}, decoder={self.joint.rule!r}"
+        return f"Run({rules}, steps={self.steps}, space={self.space!r}, {self.problem!r})"
 
 
 def make_manifest(
@@ -271,14 +290,14 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     return manifest
 
 
-def _read_history(path: Path, data: bytes) -> DataFrame:
+def _read_history(path: Path, data: bytes, columns: tuple[str, ...]) -> DataFrame:
     import pandas as pd
 
     try:
         history = pd.read_parquet(io.BytesIO(data))
     except Exception as error:  # pyarrow raises several types on damaged files
         raise InputError(f"{path}: cannot be read as Parquet ({str(error).splitlines()[0]})") from None
-    missing = [name for name in COLUMNS if name not in history.columns]
+    missing = [name for name in columns if name not in history.columns]
     if missing or not len(history):
         raise InputError(f"{path}: is not a run's history (rows {len(history)}, missing {missing})")
     return history
