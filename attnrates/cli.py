@@ -45,6 +45,21 @@ class Space(StrEnum):
     weight = "weight"
 
 
+class Reference(StrEnum):
+    """Whose optimal tokens a joint run refers to."""
+
+    final = "final"
+    data = "data"
+
+
+OwnTheory = Annotated[
+    Path | None,
+    typer.Option(
+        "--theory",
+        metavar="FILE.py",
+        help="Theorems of your own instead of this package's. The file is a program and is run.",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
@@ -78,11 +93,12 @@ def verify(
     latex: Annotated[
         bool, typer.Option("--latex", help="Print LaTeX macros for every statement, bound and status.")
     ] = False,
+    own: OwnTheory = None,
 ) -> int:
     """Prove every lemma and theorem again, step by step; print the status and the axioms used by each."""
     from attnrates._verify import verify as command
 
-    return command(json=json, search=search, latex=latex)
+    return command(json=json, search=search, latex=latex, own=own)
 
 
 @app.command(epilog="Example: attnrates train --data gaussian --rule ngd --step 0.1 --steps 1000 --out runs")
@@ -110,6 +126,20 @@ def train(
         Space, typer.Option(help="weight: the paper's algorithm on W. gram: the same, on coefficients of W.")
     ] = Space.weight,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    joint: Annotated[bool, typer.Option("--joint", help="Train the decoder too, both from zero.")] = False,
+    decoder_rule: Annotated[Rule | None, typer.Option(help="With --joint: its rule (default: W's).")] = None,
+    decoder_step: Annotated[
+        float | None, typer.Option(help="With --joint: its step (default: W's, if the rule is W's).")
+    ] = None,
+    decoder_exponent: Annotated[
+        float | None, typer.Option(help="With --joint: its exponent (default: W's, if the rule is W's).")
+    ] = None,
+    reference: Annotated[
+        Reference | None,
+        typer.Option(
+            help="With --joint: whose optimal tokens W_mm is for, the final decoder's or the data's."
+        ),
+    ] = None,
 ) -> int:
     """Train W on a data set and record the run. A run that is already there, finished, is kept."""
     _one_thread()
@@ -126,6 +156,11 @@ def train(
         out=out,
         space=space.value,
         device=device,
+        joint=joint,
+        decoder_rule=decoder_rule,
+        decoder_step=decoder_step,
+        decoder_exponent=decoder_exponent,
+        reference=reference,
     )
 
 
@@ -133,6 +168,7 @@ def train(
 def check(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A run, or a folder with runs at any depth.")],
     json: Json = False,
+    own: OwnTheory = None,
     certified: Annotated[
         bool,
         typer.Option(
@@ -144,7 +180,7 @@ def check(
     """Hold every run in DIR against every theorem; exit 1 when a bound whose hypotheses hold is violated."""
     from attnrates._check import check as command
 
-    return command(folder, json=json, certified=certified)
+    return command(folder, json=json, certified=certified, own=own)
 
 
 @app.command(epilog="Example: attnrates gaussian --n 10 --tokens 6 --delta 0.01 --simulate 2000")

@@ -10,6 +10,8 @@ from rich.text import Text
 import theory
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import Console
 
 STYLE = {
@@ -21,13 +23,17 @@ STYLE = {
 }
 
 
-def prove(console: Console, *, search: bool = False) -> dict[str, Any]:
-    """Put every theorem through the kernel: the report of `theory.verify` as plain JSON values.
+def prove(
+    console: Console, *, search: bool = False, pages: Sequence[theory.Theorem] | None = None
+) -> dict[str, Any]:
+    """Put every theorem, or these pages, through the kernel: the report of `theory.verify` as plain values.
 
     On a terminal the console shows which theorem is being proved.
     """
     with console.status(Text("proving")) as status:
-        report = theory.verify(search=search, progress=lambda key: status.update(Text(f"proving {key}")))
+        report = theory.verify(
+            pages=pages, search=search, progress=lambda key: status.update(Text(f"proving {key}"))
+        )
     return {"ok": bool(report.ok), **report.to_dict()}
 
 

@@ -1,0 +1,101 @@
+"""Theorems of one's own: a Python file outside this package, with pages and how to read their terms off data.
+
+The file is a program and runs as one, with the rights of whoever asks for it. It holds `Theorem` objects at
+its top level and, to be held against data, a function `observe(path) -> Observation`.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+from numerics.errors import InputError
+from theory import catalog
+from theory.observation import Observation
+from theory.page import Theorem
+
+
+@dataclass(frozen=True)
+class OwnTheory:
+    """What a file of one's own defines.
+
+    Attributes:
+        path: the file.
+        pages: its theorems, in the order of the file.
+        reader: its `observe`, or None.
+    """
+
+    path: Path
+    pages: tuple[Theorem, ...]
+    reader: Callable[[Path], Observation] | None
+
+    def observe(self, data: Path) -> Observation:
+        """Read observed data with the file's own function.
+
+        Raises:
+            InputError: the file has no `observe`, or it fails, or gives no Observation.
+        """
+        if self.reader is None:
+            raise InputError(f"{self.path}: defines no function observe(path), which reads observed data")
+        try:
+            seen = self.reader(data)
+        except InputError:
+            raise
+        except Exception as error:  # a user's function may fail in any way
+            raise InputError(
+                f"{self.path}: observe({str(data)!r}) fails, {_where(error, self.path)}"
+            ) from error
+        if not isinstance(seen, Observation):
+            raise InputError(f"{self.path}: observe gives a {type(seen).__name__}, not an Observation")
+        return seen
+
+
+def load(path: Path) -> OwnTheory:
+    """Run a file of one's own and collect its pages.
+
+    Raises:
+        InputError: no such file, a file that does not run, no page in it, two pages of one key, or a key that
+            a page of this package has.
+    """
+    if not path.is_file():
+        raise InputError(f"{path}: is no file")
+    name = f"attnrates_own_{path.stem}_{abs(hash(path.resolve()))}"
+    spec = spec_from_file_location(name, path)
+    if path.suffix != ".py" or spec is None or spec.loader is None:
+        raise InputError(f"{path}: is no Python file (.py)")
+    module = module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses and pickling of classes look the module up
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # a user's file may fail in any way
+        del sys.modules[name]
+        raise InputError(f"{path}: does not run, {_where(error, path)}") from error
+    pages: dict[str, Theorem] = {}
+    known = catalog.theorems()
+    for page in vars(module).values():
+        if not isinstance(page, Theorem) or known.get(page.key) is page:
+            continue  # a page of this package that the file draws on
+        if page.key in known:
+            raise InputError(f"{path}: {page.key} is the key of a page of this package; choose another")
+        if pages.setdefault(page.key, page) is not page:
+            raise InputError(f"{path}: two pages are called {page.key}")
+    if not pages:
+        raise InputError(f"{path}: defines no Theorem at its top level")
+    reader: Any = getattr(module, "observe", None)
+    return OwnTheory(path, tuple(pages.values()), reader if callable(reader) else None)
+
+
+def _where(error: Exception, path: Path) -> str:
+    """Say what went wrong, and in which line of the file."""
+    if isinstance(error, SyntaxError):
+        return f"line {error.lineno}: {error.msg}"
+    lines = [
+        frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)
+    ]
+    place = f"line {lines[-1]}: " if lines else ""
+    return f"{place}{type(error).__name__}: {' '.join(str(error).split())}"
