@@ -6,7 +6,7 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from numerics.errors import InputError
 from numerics.run import Run, source_hash
@@ -22,11 +22,35 @@ MANIFEST = "manifest.json"
 
 
 @dataclass(frozen=True, kw_only=True)
+class Decoder:
+    """How the decoder is trained beside W: rule, step and exponent as in `Setting`.
+
+    reference says whose optimal tokens the run's columns refer to: those of the final decoder ("final") or
+    of the data's own ("data").
+    """
+
+    rule: str
+    step: float | None
+    exponent: float = 0.0
+    reference: str = "final"
+
+    @property
+    def name(self) -> str:
+        """The decoder's part of the folder's name."""
+        reference = "" if self.reference == "final" else f"-reference_{self.reference}"
+        return f"joint-{self.rule}-{_step(self.step, self.exponent)}{reference}"
+
+    def step_rule(self) -> GradientDescent | NormalizedGD | Polyak:
+        """The decoder's step-size rule. Raises InputError when its step is missing or not positive."""
+        return _step_rule(self.rule, self.step, self.exponent, "--decoder-step")
+
+
+@dataclass(frozen=True, kw_only=True)
 class Setting:
     """What determines a run: the same setting gives the same numbers on the same device and versions.
 
     `step` is the step size (gd, ngd) or the longest step allowed (polyak; None for no limit). The step size
-    of gd and ngd decays like (t+1)^(-exponent).
+    of gd and ngd decays like (t+1)^(-exponent). With `decoder`, the decoder is trained too, from zero.
     """
 
     data: str
@@ -36,16 +60,20 @@ class Setting:
     exponent: float = 0.0
     seed: int = 0
     space: str = "weight"
+    decoder: Decoder | None = None
 
     @property
     def name(self) -> str:
-        """The folder's name: data-rule-step-steps-space-seed, in characters that every file system takes."""
+        """The folder's name: data-rule-step-steps-space-seed, in characters that every file system takes.
+
+        The decoder's part, where it is trained, stands before the number of steps.
+        """
         data = Path(self.data).stem if self.is_file else self.data
         data = re.sub(r"[^A-Za-z0-9._=+]+", "_", data).strip("._")[:80] or "data"
-        step = "free" if self.step is None else _short(self.step)
-        if self.exponent:
-            step += f"t^-{_short(self.exponent)}"
-        return f"{data}-{self.rule}-{step}-{self.steps}-{self.space}-seed{self.seed}"
+        rule = f"{self.rule}-{_step(self.step, self.exponent)}"
+        if self.decoder is not None:
+            rule += f"-{self.decoder.name}"
+        return f"{data}-{rule}-{self.steps}-{self.space}-seed{self.seed}"
 
     @property
     def is_file(self) -> bool:
@@ -56,16 +84,7 @@ class Setting:
 
     def step_rule(self) -> GradientDescent | NormalizedGD | Polyak:
         """The step-size rule itself. Raises InputError when its step is missing or not positive."""
-        if self.rule not in RULES:
-            raise InputError(f"unknown step-size rule {self.rule!r}; there are {', '.join(RULES)}")
-        if self.rule == "polyak":
-            if self.exponent:
-                raise InputError("polyak takes no exponent: its step sizes follow from the loss")
-            return Polyak(cap=self.step)
-        if self.step is None:
-            raise InputError(f"rule {self.rule} needs a step size (--step)")
-        kind = GradientDescent if self.rule == "gd" else NormalizedGD
-        return kind(step=self.step, exponent=self.exponent)
+        return _step_rule(self.rule, self.step, self.exponent, "--step")
 
     def problem(self) -> Problem:
         """The data. Raises InputError for an unknown data set or a file that is no problem."""
@@ -85,7 +104,8 @@ def make(
 ) -> tuple[Run, bool]:
     """Return (the run of `setting` under `folder`, whether it was there already and kept).
 
-    `problem` is `setting.problem()`, `target` its max-margin solution (None: computed when training). A
+    `problem` is `setting.problem()`, `target` its max-margin solution (None: computed when training, as it
+    always is where the decoder is trained). A
     finished run is kept when it is intact, has the same problem and setting, and was made by this very code;
     one made by other code is replaced. Raises InputError when a folder of that name holds anything else:
     nothing of it is overwritten.
@@ -95,27 +115,46 @@ def make(
         run = existing(setting, place, problem)
         if run.manifest.get("code") == source_hash():
             return run, True
-    from numerics.training import train
-
-    run = train(
-        problem,
-        setting.step_rule(),
-        steps=setting.steps,
-        space=setting.space,
-        device=device,
-        target=target,
-        progress=progress,
-        seed=setting.seed,
-    )
+    run = train(setting, problem=problem, target=target, device=device, progress=progress)
     run.save(place)
     return run, False
+
+
+def train(
+    setting: Setting,
+    *,
+    problem: Problem,
+    target: MaxMargin | None = None,
+    device: str = "auto",
+    progress: bool = False,
+) -> Run:
+    """Train the run of `setting` and return it, without keeping anything; arguments as for `make`."""
+    options: dict[str, Any] = {
+        "steps": setting.steps,
+        "space": setting.space,
+        "device": device,
+        "progress": progress,
+        "seed": setting.seed,
+    }
+    if setting.decoder is None:
+        from numerics.training import train as train_fixed
+
+        return train_fixed(problem, setting.step_rule(), target=target, **options)
+    from numerics.joint import train_joint
+
+    decoder = setting.decoder
+    rules = setting.step_rule(), decoder.step_rule()
+    return train_joint(problem, *rules, reference=decoder.reference, **options)
 
 
 def existing(setting: Setting, place: Path, problem: Problem) -> Run:
     """Load the run at `place`. Raises InputError unless it is intact, and that of `setting` on `problem`."""
     run = Run.load(place)
     wanted = (problem.hash, setting.step_rule(), setting.steps, setting.seed, setting.space)
-    if (run.problem.hash, run.rule, run.steps, run.seed, run.space) != wanted:
+    found = (run.problem.hash, run.rule, run.steps, run.seed, run.space)
+    decoder = None if setting.decoder is None else (setting.decoder.step_rule(), setting.decoder.reference)
+    trained = None if run.joint is None else (run.joint.rule, run.joint.reference_kind)
+    if (found, trained) != (wanted, decoder):
         raise InputError(f"{place}: holds another run (other data or settings); choose another folder")
     return run
 
@@ -146,6 +185,27 @@ def writable(folder: Path) -> None:
         raise InputError(f"{place}: is a file, not a folder")
     if not os.access(place, os.W_OK | os.X_OK):
         raise InputError(f"{place}: no permission to write there")
+
+
+def _step_rule(
+    rule: str, step: float | None, exponent: float, option: str
+) -> GradientDescent | NormalizedGD | Polyak:
+    if rule not in RULES:
+        raise InputError(f"unknown step-size rule {rule!r}; there are {', '.join(RULES)}")
+    if rule == "polyak":
+        if exponent:
+            raise InputError("polyak takes no exponent: its step sizes follow from the loss")
+        return Polyak(cap=step)
+    if step is None:
+        raise InputError(f"rule {rule} needs a step size ({option})")
+    kind = GradientDescent if rule == "gd" else NormalizedGD
+    return kind(step=step, exponent=exponent)
+
+
+def _step(step: float | None, exponent: float) -> str:
+    """The step sizes in a folder's name."""
+    text = "free" if step is None else _short(step)
+    return f"{text}t^-{_short(exponent)}" if exponent else text
 
 
 def _short(value: float) -> str:
