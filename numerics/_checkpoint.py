@@ -42,6 +42,8 @@ def read(
     Raises InputError when the file is damaged, no checkpoint, or another call's, naming what differs.
     """
     path = Path(folder) / _NAME
+    for left in Path(folder).glob(f".{_NAME}.*.tmp"):  # by a call that was killed as it wrote
+        left.unlink(missing_ok=True)
     if not path.exists():
         return None
     arrays = read_arrays(path)

@@ -18,26 +18,10 @@ import llvmlite.binding  # type: ignore[import-untyped]
 import numpy as np
 from numba import njit
 
-from numerics._gram_record import (
-    CURVATURE,
-    PATH,
-    ROW_CURVATURE,
-    ROW_EXCESS,
-    ROW_GAP,
-    ROW_GRADIENT,
-    ROW_LEAK,
-    ROW_LEAKED,
-    ROW_LENGTH,
-    ROW_PATH,
-    ROW_SEPARATOR,
-    ROW_TARGET,
-    SEPARATOR,
-    SHIFT,
-    SQUARE,
-    TARGET,
-)
+from numerics import _gram_record as at
+from numerics._gram_vectors import LN2_HIGH, LN2_LOW, LOG2E, OPTIONS, ROUND
 
-_WRONG_SIDE = -20.0  # below this smallest gap p_i may underflow beside the other tokens: full log domain
+WRONG_SIDE = -20.0  # below this smallest gap p_i may underflow beside the other tokens: full log domain
 # Constraints are padded to a multiple of this with constraints that carry nothing (K, along and dual zero,
 # the logit gap FAR), and LLVM is told not to interleave vector loops: both leave loops of some dozen
 # entries without the scalar remainder that took half of a step at N = 42.
@@ -45,17 +29,11 @@ PAD = 16
 llvmlite.binding.set_option("numerics", "-force-vector-interleave=1")
 FAR = 1e300
 LARGE_SCORE = 300.0  # above, sigma(-m) may underflow
-# No reference counts (nothing here allocates): their atomic increments would take half of the time.
-# numba finds the types itself: no_type_check keeps other checkers' wrappers away.
-_OPTIONS = {"nogil": True, "cache": True, "error_model": "numpy", "_nrt": False}
 # Licence to vectorize sums and minima; the compensated sums stay strict.
 _FAST = {"reassoc", "contract", "nsz", "nnan"}
-_LOG2E = 1.4426950408889634
-_LN2_HIGH, _LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
-_ROUND = 6755399441055744.0  # 1.5 * 2^52: adding and subtracting it rounds to an integer
 
 
-@njit(**_OPTIONS)
+@njit(**OPTIONS)
 @no_type_check
 def _add(scalars, index, value):
     """Add to a compensated sum."""
@@ -66,14 +44,14 @@ def _add(scalars, index, value):
     scalars[index] = new
 
 
-@njit(**_OPTIONS)
+@njit(**OPTIONS)
 @no_type_check
 def _log1p_exp(x):
     """log(1 + e^x), also where e^x overflows."""
     return x + math.log1p(math.exp(-x)) if x > 0 else math.log1p(math.exp(x))
 
 
-@njit(**_OPTIONS, fastmath=_FAST)
+@njit(**OPTIONS, fastmath=_FAST)
 @no_type_check
 def _lowest(nu):
     """The smallest entry."""
@@ -83,7 +61,7 @@ def _lowest(nu):
     return low
 
 
-@njit(**_OPTIONS, fastmath=_FAST)
+@njit(**OPTIONS, fastmath=_FAST)
 @no_type_check
 def _product(K, c, y):
     """y = K c, eight rows at a time; its size is a multiple of PAD."""
@@ -110,7 +88,7 @@ def _product(K, c, y):
         y[k + 7] = s7
 
 
-@njit(**_OPTIONS, fastmath=_FAST)
+@njit(**OPTIONS, fastmath=_FAST)
 @no_type_check
 def _sums(c, y, nu, along):
     """(c'Kc, sum |c|, sum c, <., M^>, <., W> but for the shift) in one pass."""
@@ -125,7 +103,7 @@ def _sums(c, y, nu, along):
     return square, size, total, progress, turned
 
 
-@njit(**_OPTIONS, fastmath=_FAST)
+@njit(**OPTIONS, fastmath=_FAST)
 @no_type_check
 def _move(nu, rho, y, c, dual, length, inverse, drift, step, progress):
     """One step of the logit gaps and of the residual's coefficients."""
@@ -134,7 +112,7 @@ def _move(nu, rho, y, c, dual, length, inverse, drift, step, progress):
         rho[k] += step * (c[k] - progress * dual[k])
 
 
-@njit(**_OPTIONS, fastmath={"contract"})
+@njit(**OPTIONS, fastmath={"contract"})
 @no_type_check
 def _weights(nu, low, c, bits):
     """c_k = exp(low - nu_k) to one unit in the last place, 0 where that is subnormal; low the smallest nu.
@@ -144,8 +122,8 @@ def _weights(nu, low, c, bits):
     """
     for k in range(nu.shape[0]):
         value = max(low - nu[k], -745.0)
-        whole = (value * _LOG2E + _ROUND) - _ROUND
-        r = (value - whole * _LN2_HIGH) - whole * _LN2_LOW
+        whole = (value * LOG2E + ROUND) - ROUND
+        r = (value - whole * LN2_HIGH) - whole * LN2_LOW
         series = 1.0 / 6227020800.0
         series = series * r + 1.0 / 479001600.0
         series = series * r + 1.0 / 39916800.0
@@ -166,7 +144,7 @@ def _weights(nu, low, c, bits):
         c[k] *= powers[k]
 
 
-@njit(**_OPTIONS)
+@njit(**OPTIONS)
 @no_type_check
 def _leaks(c, gap, start, odds, loss):
     """Per sequence the sums of c and of c gap."""
@@ -179,7 +157,7 @@ def _leaks(c, gap, start, odds, loss):
         loss[i] = lost
 
 
-@njit(**_OPTIONS)
+@njit(**OPTIONS)
 @no_type_check
 def _pulls(c, first, last, p, scale, gap, weight):
     """c_k <- weight c_k (m - g_k) on one sequence, gaps ascending; phi_k = scale c_k on entry.
@@ -199,7 +177,7 @@ def _pulls(c, first, last, p, scale, gap, weight):
         c[k] *= weight * (pull - push)
 
 
-@njit(**_OPTIONS, fastmath=_FAST)
+@njit(**OPTIONS, fastmath=_FAST)
 @no_type_check
 def _scale_each(c, gap, sequence, weight, delta):
     """c_k <- weight c_k (gap_k - delta), the last two by sequence."""
@@ -207,7 +185,7 @@ def _scale_each(c, gap, sequence, weight, delta):
         c[k] *= weight[sequence[k]] * (gap[k] - delta[sequence[k]])
 
 
-@njit(**_OPTIONS)
+@njit(**OPTIONS)
 @no_type_check
 def _coefficients(
     log_scale, start, sequence, gap, tight, best, sigmas, c, odds, loss, weight, delta, power, bits
@@ -245,9 +223,9 @@ def _coefficients(
             _pulls(c, start[i], start[i + 1], p, scale * p, gap, weight[i])
 
 
-@njit(**_OPTIONS)
+@njit(**OPTIONS)
 @no_type_check
-def _logs(scale, sigmas, odds, loss):
+def logs(scale, sigmas, odds, loss):
     """(max_i log(1 - p_i), log sum_i (1 - p_i), log(L - L*)) from what `_coefficients` left."""
     n = sigmas.shape[0]
     leak = -math.inf
@@ -267,7 +245,7 @@ def _logs(scale, sigmas, odds, loss):
     return leak, scale + math.log(leaked), scale + math.log(total / n)
 
 
-@njit(**_OPTIONS)
+@njit(**OPTIONS)
 @no_type_check
 def _excess(log_lost, best):
     """log(log(1 + e^(-m)) - log(1 + e^(-best))) from log(best - m)."""
@@ -277,7 +255,7 @@ def _excess(log_lost, best):
     return growth - 0.5 * math.exp(growth) if growth < -37.0 else math.log(_log1p_exp(growth))
 
 
-@njit(**_OPTIONS)
+@njit(**OPTIONS)
 @no_type_check
 def _pulls_in_logs(c, log_c, first, last, log_p, log_sigma, low, nu, gap):
     """log |c_k| and the sign of c_k on one sequence, every term kept as a logarithm; low is mu - nu."""
@@ -296,9 +274,9 @@ def _pulls_in_logs(c, log_c, first, last, log_p, log_sigma, low, nu, gap):
         log_c[k] = log_p - (nu[k] + low) + log_sigma + top + math.log(abs(pull)) if pull != 0.0 else -math.inf
 
 
-@njit(**_OPTIONS)
+@njit(**OPTIONS)
 @no_type_check
-def _coefficients_in_logs(nu, shift, start, gap, best, large, c, log_c, looking):
+def coefficients_in_logs(nu, shift, start, gap, best, large, c, log_c, looking):
     """The same where attention may sit on wrong tokens, each sequence at its own scale.
 
     Returns (scale, max_i log(1 - p_i), log sum_i (1 - p_i), log(L - L*)), the last three only when `looking`.
@@ -319,7 +297,7 @@ def _coefficients_in_logs(nu, shift, start, gap, best, large, c, log_c, looking)
             lost += c[k] * gap[k]
         scale = -(low + shift)
         log_odds = math.log(total) + scale
-        if large or scale > -_WRONG_SIDE:
+        if large or scale > -WRONG_SIDE:
             log_p = -_log1p_exp(log_odds)
             log_lost = math.log(lost) + log_p + scale
             log_sigma = -_log1p_exp(best[i] - math.exp(log_lost))
@@ -349,9 +327,9 @@ def _coefficients_in_logs(nu, shift, start, gap, best, large, c, log_c, looking)
     return high, leak, leaked, excess - math.log(n)
 
 
-@njit(**_OPTIONS)
+@njit(**OPTIONS)
 @no_type_check
-def _length(law, step, log_norm, excess):
+def step_length(law, step, log_norm, excess):
     """e_t by the law (scale, exponent, p, q, cap) of the run's rule."""
     length = law[0]
     if law[1] != 0.0:
@@ -366,7 +344,23 @@ def _length(law, step, log_norm, excess):
     return min(length, law[4])
 
 
-@njit(**_OPTIONS)
+@njit(**OPTIONS)
+@no_type_check
+def record(row, scalars, length, leak, leaked, excess, low, log_norm):
+    """Fill the row of a recorded step; scalars (SCALARS,) of one run, low its smallest nu."""
+    row[at.ROW_PATH] = scalars[at.PATH] + scalars[at.PATH + 1]
+    row[at.ROW_SEPARATOR] = scalars[at.SEPARATOR] + scalars[at.SEPARATOR + 1]
+    row[at.ROW_CURVATURE] = scalars[at.CURVATURE] + scalars[at.CURVATURE + 1]
+    row[at.ROW_LENGTH] = length
+    row[at.ROW_TARGET] = scalars[at.TARGET] + scalars[at.TARGET + 1]
+    row[at.ROW_LEAK] = leak
+    row[at.ROW_LEAKED] = leaked
+    row[at.ROW_EXCESS] = excess
+    row[at.ROW_GAP] = scalars[at.SHIFT] + scalars[at.SHIFT + 1] + low
+    row[at.ROW_GRADIENT] = log_norm
+
+
+@njit(**OPTIONS)
 @no_type_check
 def advance(
     begin,
@@ -421,10 +415,10 @@ def advance(
             _weights(nu[b], low[b], c[b], bits[b])
         for b in range(runs):
             j = which[b]
-            shift = scalars[b, SHIFT] + scalars[b, SHIFT + 1]
+            shift = scalars[b, at.SHIFT] + scalars[b, at.SHIFT + 1]
             scale[b] = -(shift + low[b])
-            if scale[b] > -_WRONG_SIDE or large[j]:
-                scale[b], leak[b], leaked[b], excess[b] = _coefficients_in_logs(
+            if scale[b] > -WRONG_SIDE or large[j]:
+                scale[b], leak[b], leaked[b], excess[b] = coefficients_in_logs(
                     nu[b],
                     shift,
                     start[j],
@@ -453,45 +447,36 @@ def advance(
                 bits[b],
             )
             if recording or law[b, 3] != 0.0:
-                leak[b], leaked[b], excess[b] = _logs(scale[b], sigmas[j], odds[b], loss[b])
+                leak[b], leaked[b], excess[b] = logs(scale[b], sigmas[j], odds[b], loss[b])
         for b in range(runs):
             _product(K[which[b]], c[b], y[b])
         for b in range(runs):
             j = which[b]
             square, size, total, progress, turned = _sums(c[b], y[b], nu[b], along[j])
-            shift = scalars[b, SHIFT] + scalars[b, SHIFT + 1]
+            shift = scalars[b, at.SHIFT] + scalars[b, at.SHIFT + 1]
             inverse, length, log_norm = 0.0, 0.0, -math.inf
             if square > 0.0:
                 inverse = 1.0 / math.sqrt(square)
                 if recording or law[b, 2] != 0.0:
                     log_norm = scale[b] - log_n + 0.5 * math.log(square)
-                length = _length(law[b], t, log_norm, excess[b])
+                length = step_length(law[b], t, log_norm, excess[b])
             if recording:
                 row = rows[b, done]
-                row[ROW_PATH] = scalars[b, PATH] + scalars[b, PATH + 1]
-                row[ROW_SEPARATOR] = scalars[b, SEPARATOR] + scalars[b, SEPARATOR + 1]
-                row[ROW_CURVATURE] = scalars[b, CURVATURE] + scalars[b, CURVATURE + 1]
-                row[ROW_LENGTH] = length
-                row[ROW_TARGET] = scalars[b, TARGET] + scalars[b, TARGET + 1]
-                row[ROW_LEAK] = leak[b]
-                row[ROW_LEAKED] = leaked[b]
-                row[ROW_EXCESS] = excess[b]
-                row[ROW_GAP] = shift + low[b]
-                row[ROW_GRADIENT] = log_norm
+                record(row, scalars[b], length, leak[b], leaked[b], excess[b], low[b], log_norm)
                 for k in range(snapshots.shape[2]):
                     snapshots[b, done, k] = rho[b, k]
             if t < until and length > 0.0:
                 step = length * inverse
                 drift = 1.0 / (size * inverse)  # <D, sum c A>/sum |c|: what every gap on the support gains
-                before = math.sqrt(max(scalars[b, SQUARE] + scalars[b, SQUARE + 1], 0.0))
+                before = math.sqrt(max(scalars[b, at.SQUARE] + scalars[b, at.SQUARE + 1], 0.0))
                 _move(nu[b], rho[b], y[b], c[b], dual[j], length, inverse, drift, step, progress)
-                _add(scalars[b], SHIFT, length * drift)
-                _add(scalars[b], TARGET, step * progress)
-                _add(scalars[b], SQUARE, 2.0 * step * (turned + shift * total) + length * length)
-                _add(scalars[b], PATH, length)
-                _add(scalars[b], SEPARATOR, step * total)
+                _add(scalars[b], at.SHIFT, length * drift)
+                _add(scalars[b], at.TARGET, step * progress)
+                _add(scalars[b], at.SQUARE, 2.0 * step * (turned + shift * total) + length * length)
+                _add(scalars[b], at.PATH, length)
+                _add(scalars[b], at.SEPARATOR, step * total)
                 if before > 0.0:
-                    _add(scalars[b], CURVATURE, length * length / before)
+                    _add(scalars[b], at.CURVATURE, length * length / before)
         if recording:
             done += 1
         if t == until:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -11,8 +11,8 @@ import numpy as np
 from numerics import _gram_compiled as compiled
 from numerics import _gram_lanes as lanes
 from numerics._gram_geometry import Geometry
-from numerics._gram_lanes import LANES
 from numerics._gram_record import ROWS, Book
+from numerics._gram_vectors import WIDTH
 from numerics.steps import Law
 
 _LOCKSTEP = 4  # runs in a call: enough to fill the processor, and their Gram matrices stay in its cache
@@ -113,11 +113,7 @@ class CompiledGram:
             for block in self._blocks[first :: self._threads]:
                 work(block)
 
-        if self._threads == 1:
-            share(0)
-        else:
-            with ThreadPoolExecutor(self._threads) as pool:
-                list(pool.map(share, range(self._threads)))
+        _in_threads(share, self._threads)
 
     def finite(self) -> np.ndarray:
         """Which runs are still made of finite numbers, (B,)."""
@@ -138,103 +134,117 @@ class CompiledGram:
 
 
 class LaneGram:
-    """Many runs of one problem in Gram space on the CPU, each a lane of the vectors."""
+    """Runs in Gram space on the CPU in groups of eight, each run a lane of the vectors.
 
-    def __init__(self, geometry: Geometry, laws: Sequence[Law], inits: Sequence[np.ndarray | None]) -> None:
-        """Form the Gram matrix and the states, in whole blocks of lanes; idle lanes repeat the last run."""
+    `geometries` has one entry a run, all with equally long sequences, or one for all.
+    """
+
+    def __init__(
+        self, geometries: Sequence[Geometry], laws: Sequence[Law], inits: Sequence[np.ndarray | None]
+    ) -> None:
+        """Form the Gram matrices and the states, in whole groups; idle lanes repeat the last run."""
         self.t = 0
-        runs, N, n = len(laws), len(geometry.gap), len(geometry.best)
-        self._runs = runs
-        self._book = Book([geometry], runs, inits)
-        self._width = _round_up(N, compiled.PAD)
-        self._K = _aligned((self._width, self._width))
-        geometry.gram(self._K[:N, :N])
-        tight = np.full(n, np.inf)
-        np.minimum.at(tight, geometry.sequence, geometry.gap / 2)
-        large = bool(np.abs(geometry.best).max() > compiled.LARGE_SCORE)
-        pad = (0, self._width - N)
+        runs = len(laws)
+        self._runs, self._shared = runs, len(geometries) == 1
+        self._book = Book(geometries, runs, inits)
+        self._N, self._n = len(geometries[0].gap), len(geometries[0].best)
+        self._groups = -(-runs // WIDTH)
+        self._place = np.minimum(np.arange(self._groups * WIDTH), runs - 1)
+        tight = np.full((len(geometries), self._n), np.inf)
+        for j, geometry in enumerate(geometries):
+            np.minimum.at(tight[j], geometry.sequence, geometry.gap / 2)
+        best = np.stack([geometry.best for geometry in geometries])
+        self._K = self._grams()
+        self._start = geometries[0].start
+        # By problem: gap, tight, best, sigmas, large, along, dual.
         self._data = (
-            self._K,
-            geometry.start,
-            np.pad(geometry.sequence.astype(np.uint32), pad),
-            np.pad(geometry.gap, pad, constant_values=1.0),
-            tight,
-            geometry.best,
-            np.exp(-np.logaddexp(0.0, geometry.best)),
-            large,
-            geometry.along,
-            geometry.dual,
+            self._by_lane(np.stack([geometry.gap for geometry in geometries])),
+            self._by_lane(tight),
+            self._by_lane(best),
+            self._by_lane(np.exp(-np.logaddexp(0.0, best))),
+            self._by_lane((np.abs(best).max(axis=1) > compiled.LARGE_SCORE)[:, None])[:, 0] > 0,
+            self._by_lane(np.stack([geometry.along for geometry in geometries])),
+            self._by_lane(np.stack([geometry.dual for geometry in geometries])),
         )
-        blocks = -(-runs // LANES)
-        self._lanes = _round_up(-(-runs // blocks), 8)
-        place = np.minimum(np.arange(blocks * self._lanes), runs - 1)
-        self._laws = np.array(laws, dtype=np.float64).reshape(runs, 5)[place].reshape(blocks, self._lanes, 5)
-        self._scalars = self._by_lane(self._book.scalars()[place])
-        self._nu = self._by_lane(self._book.gaps()[place])
-        self._rho = self._by_lane(np.zeros((len(place), N)))
-        self._threads = min(blocks, _cores())
-        self.pace = 16 + int(3e8 / (len(place) * N * N))
+        laws_by_run = np.array(laws, dtype=np.float64).reshape(runs, 5)
+        self._laws = laws_by_run[self._place].reshape(self._groups, WIDTH, 5)
+        self._scalars = self._by_lane(self._book.scalars())
+        self._nu = self._by_lane(self._book.gaps())
+        self._rho = self._by_lane(np.zeros((runs, self._N)))
+        self._threads = min(self._groups, _cores())
+        self.pace = 16 + int(3e8 / (runs * self._N**2))
 
     def _by_lane(self, rows: np.ndarray) -> np.ndarray:
-        """(runs, m) as (blocks, m, lanes)."""
-        blocks = rows.reshape(-1, self._lanes, rows.shape[1]).transpose(0, 2, 1)
-        out = _aligned(blocks.shape)
-        out[:] = blocks
+        """(runs, m) as (groups, m, 8), one row for all as one group."""
+        place = self._place if len(rows) == self._runs else np.zeros(WIDTH, dtype=np.int64)
+        groups = rows[place].reshape(-1, WIDTH, rows.shape[1]).transpose(0, 2, 1)
+        out = _aligned(groups.shape)
+        out[:] = groups
         return out
 
-    def _by_run(self, blocks: np.ndarray) -> np.ndarray:
-        """(blocks, m, lanes) as (runs, m)."""
-        return blocks.transpose(0, 2, 1).reshape(-1, blocks.shape[1])[: self._runs]
+    def _by_run(self, groups: np.ndarray) -> np.ndarray:
+        """(groups, m, 8) as (runs, m)."""
+        return groups.transpose(0, 2, 1).reshape(-1, groups.shape[1])[: self._runs]
+
+    def _grams(self) -> np.ndarray:
+        """The Gram matrices as the step reads them, a group after the other, or one for all."""
+        geometries = self._book.geometries
+        if self._shared:
+            out = _aligned((1, -(-self._N // WIDTH) * self._N, WIDTH))
+            lanes.shared_layout(geometries[0].gram(), out[0])
+            return out
+        out = _aligned((self._groups, lanes.own_rows(self._N), WIDTH))
+        for place, run in enumerate(self._place.tolist()):
+            lanes.own_layout(geometries[run].gram(), out[place // WIDTH, :, place % WIDTH])
+        return out
 
     def advance(self, records: np.ndarray, until: int) -> np.ndarray:
         """Step to `until`, recording at the steps in `records`: (rows, B, measured columns)."""
-        blocks, N, width = self._nu.shape
+        runs, N = self._groups * WIDTH, self._N
         parts = []
-        size = max(1, _SNAPSHOTS // (blocks * width * N))
+        size = max(1, _SNAPSHOTS // (runs * N))
         for first in range(0, max(len(records), 1), size):
             some = records[first : first + size].astype(np.int64)
             stop = until if first + size >= len(records) else int(some[-1])
-            rows = np.empty((blocks, width, len(some), ROWS))
-            snapshots = np.empty((blocks, width, len(some), N))
+            rows = np.empty((runs, len(some), ROWS))
+            snapshots = np.empty((runs, len(some), N))
             self._step(stop, some, rows, snapshots)
             self.t = stop
-            kept = [part.reshape(blocks * width, *part.shape[2:])[: self._runs] for part in (rows, snapshots)]
-            parts.append(self._book.columns(*kept))
+            parts.append(self._book.columns(rows[: self._runs], snapshots[: self._runs]))
         return np.concatenate(parts)
 
     def _step(self, until: int, records: np.ndarray, rows: np.ndarray, snapshots: np.ndarray) -> None:
-        N, n, width = self._nu.shape[1], len(self._data[5]), self._lanes
-        short = _round_up(n, 8)
+        N, n = self._N, self._n
+        padded = _round_up(N, WIDTH)
 
         def share(first: int) -> None:
-            for block in range(first, len(self._nu), self._threads):
+            scratch = (
+                *(_aligned((size, WIDTH)) for size in (padded, padded, n, n, 8)),
+                np.zeros((4, N)),
+                np.zeros((4, n)),
+            )
+            for group in range(first, self._groups, self._threads):
+                own = slice(group * WIDTH, (group + 1) * WIDTH)
+                K, *data = (part[group if len(part) > 1 else 0] for part in (self._K, *self._data))
                 lanes.advance(
                     self.t,
                     until,
                     records,
-                    *self._data,
-                    self._laws[block],
-                    self._scalars[block],
-                    self._nu[block],
-                    self._rho[block],
-                    rows[block],
-                    snapshots[block],
-                    _aligned((self._width, width)),
-                    _aligned((N, width)),
-                    _aligned((N, width), np.int64),
-                    _aligned((n, width)),
-                    _aligned((n, width)),
-                    _aligned((21, width)),
-                    np.concatenate([_aligned((1, self._width)) + compiled.FAR, _aligned((2, self._width))]),
-                    _aligned((max(self._width, short),), np.int64),
-                    _aligned((5, short)),
+                    N,
+                    self._shared,
+                    K,
+                    self._start,
+                    *data,
+                    self._laws[group],
+                    self._scalars[group],
+                    self._nu[group],
+                    self._rho[group],
+                    rows[own],
+                    snapshots[own],
+                    *scratch,
                 )
 
-        if self._threads == 1:
-            share(0)
-        else:
-            with ThreadPoolExecutor(self._threads) as pool:
-                list(pool.map(share, range(self._threads)))
+        _in_threads(share, self._threads)
 
     def finite(self) -> np.ndarray:
         """Which runs are still made of finite numbers, (B,)."""
@@ -254,6 +264,15 @@ class LaneGram:
         """Continue from a checkpoint's state."""
         self.t = int(state["t"])
         self._scalars[...], self._nu[...], self._rho[...] = state["scalars"], state["nu"], state["rho"]
+
+
+def _in_threads(work: Callable[[int], None], threads: int) -> None:
+    """Call work(0), ..., work(threads - 1) at once."""
+    if threads == 1:
+        work(0)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(work, range(threads)))
 
 
 def _aligned(shape: tuple[int, ...], dtype: type | np.dtype = np.float64) -> np.ndarray:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float, Int
 
+from numerics._gram_residual import residual_norms
+from numerics._gram_vectors import WIDTH
 from numerics.maxmargin.solution import MaxMargin
 from numerics.problem import Problem
 
@@ -109,19 +111,21 @@ class Geometry:
     ) -> Float[np.ndarray, " rows"]:
         """||r|| of r = (part outside the span) + starts + sum_k rho_k A_k, for every row.
 
-        starts has one row for all or a row each (m = 1 or rows), and so has outside, the norms of the part
-        outside.
+        The rows belong to the m starts in equal portions, one after the other; outside are the norms of the
+        part outside, one for all rows or one a row. A row's bits do not depend on the others.
         """
-        b, a = self.direction.shape
-        norms = np.empty(len(rho))
-        rows = max(1, _BLOCK // (max(len(self.queries), b) * a))
-        for first in range(0, len(rho), rows):
-            part = slice(first, min(first + rows, len(rho)))
-            pulls = _by_sequence(rho[part], self.differences, self.start)
-            total = (self.queries.T @ pulls.reshape(len(pulls), -1)).reshape(b, -1, a)
-            total += (starts[part] if len(starts) > 1 else starts).transpose(1, 0, 2)
-            norms[part] = np.sqrt(np.einsum("bra,bra->r", total, total))
-        return np.hypot(norms, outside)
+        norms = np.empty((len(starts), len(rho) // len(starts)))
+        residual_norms(
+            np.ascontiguousarray(rho).reshape(*norms.shape, len(self.gap)),
+            np.ascontiguousarray(starts),
+            np.ascontiguousarray(self.differences.T),
+            np.ascontiguousarray(self.queries.T),
+            self.start,
+            norms,
+            np.zeros((len(self.gap), WIDTH)),
+            np.zeros((len(self.queries), WIDTH)),
+        )
+        return np.hypot(norms.reshape(-1), outside)
 
     def restore_order(self, coefficients: Float[np.ndarray, " N"]) -> Float[np.ndarray, " N"]:
         """Coefficients in the problem's own order."""

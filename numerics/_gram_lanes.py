@@ -1,8 +1,8 @@
-"""The compiled Gram-space step for many runs of one problem: a run is a lane of the processor's vectors.
+"""The compiled Gram-space step for eight runs at once, each a lane of the processor's vectors.
 
-The same arithmetic as `_gram_compiled`, on arrays whose last axis is the run. Every loop then fills whole
-vectors and the Gram matrix is read once for all lanes, so that a run costs half of what it costs alone.
-A lane whose attention sits on a wrong token is taken out and treated by the scalar code.
+The same arithmetic as `_gram_compiled`, on arrays (rows, 8) whose last axis is the run: everything that a
+step touches stays in the first cache, and a lane's numbers do not depend on its neighbours. A lane whose
+attention sits on a wrong token is treated by the scalar code.
 """
 
 from __future__ import annotations
@@ -13,182 +13,203 @@ from typing import no_type_check
 import numpy as np
 from numba import njit
 
-from numerics._gram_compiled import (
-    _FAST,
-    _LN2_HIGH,
-    _LN2_LOW,
-    _LOG2E,
-    _OPTIONS,
-    _ROUND,
-    _WRONG_SIDE,
-    _coefficients,
-    _coefficients_in_logs,
-    _length,
-    _logs,
-    _weights,
-)
-from numerics._gram_record import (
-    CURVATURE,
-    PATH,
-    ROW_CURVATURE,
-    ROW_EXCESS,
-    ROW_GAP,
-    ROW_GRADIENT,
-    ROW_LEAK,
-    ROW_LEAKED,
-    ROW_LENGTH,
-    ROW_PATH,
-    ROW_SEPARATOR,
-    ROW_TARGET,
-    SEPARATOR,
-    SHIFT,
-    SQUARE,
-    TARGET,
+from numerics import _gram_record as at
+from numerics._gram_compiled import WRONG_SIDE, coefficients_in_logs, logs, record, step_length
+from numerics._gram_vectors import (
+    OPTIONS,
+    WIDTH,
+    absolute,
+    exp,
+    fma,
+    least,
+    load,
+    some_below,
+    splat,
+    spread,
+    sqrt,
+    store,
+    where_below,
 )
 
-LANES = 64  # at most, in a block; enough to make up for the start of each vector loop
+TILE = 4  # rows of a run's own Gram matrix that are taken together
 
 
-@njit(**_OPTIONS)
+def shared_layout(K: np.ndarray, out: np.ndarray) -> None:
+    """K (N, N), common to all lanes, as `_shared_product` reads it: column k of all rows, eight k at a time.
+
+    out (ceil(N/8) N, 8) holds zeros on entry.
+    """
+    N = len(K)
+    for place, first in enumerate(range(0, N, WIDTH)):
+        out[place * N : (place + 1) * N, : min(WIDTH, N - first)] = K[:, first : first + WIDTH]
+
+
+def own_rows(N: int) -> int:
+    """How many rows `own_layout` fills."""
+    padded = -(-N // TILE) * TILE
+    return padded * (padded + TILE) // 2
+
+
+def own_layout(K: np.ndarray, out: np.ndarray) -> None:
+    """One lane's K (N, N) as `_own_product` reads it, the upper half by tiles of rows.
+
+    out (own_rows(N),) is the lane's column and holds zeros on entry.
+    """
+    N, entry = len(K), 0
+    padded = -(-N // TILE) * TILE
+    for k in range(0, N, TILE):
+        block = np.zeros((padded - k, TILE))
+        block[: N - k, : min(TILE, N - k)] = K[k:, k : k + TILE]
+        out[entry : entry + block.size] = block.ravel()
+        entry += block.size
+
+
+@njit(**OPTIONS)
 @no_type_check
-def _add(total, kept, value):
+def _shared_product(K, c, y):
+    """y = K c, one K for all lanes, in `shared_layout`; y has a multiple of eight rows."""
+    N = K.shape[0] * WIDTH // y.shape[0]
+    row = 0
+    for k in range(0, y.shape[0], WIDTH):
+        s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = splat(0.0)
+        for j in range(N):
+            value = load(c, j)
+            s0 = fma(spread(K, row, 0), value, s0)
+            s1 = fma(spread(K, row, 1), value, s1)
+            s2 = fma(spread(K, row, 2), value, s2)
+            s3 = fma(spread(K, row, 3), value, s3)
+            s4 = fma(spread(K, row, 4), value, s4)
+            s5 = fma(spread(K, row, 5), value, s5)
+            s6 = fma(spread(K, row, 6), value, s6)
+            s7 = fma(spread(K, row, 7), value, s7)
+            row += 1
+        store(y, k, s0)
+        store(y, k + 1, s1)
+        store(y, k + 2, s2)
+        store(y, k + 3, s3)
+        store(y, k + 4, s4)
+        store(y, k + 5, s5)
+        store(y, k + 6, s6)
+        store(y, k + 7, s7)
+
+
+@njit(**OPTIONS)
+@no_type_check
+def _own_product(K, c, y, N):
+    """y = K c, a K for each lane, in `own_layout`: every entry is read once and used on both sides."""
+    for k in range(y.shape[0]):
+        store(y, k, splat(0.0))
+    last = N + (-N) % TILE
+    entry = 0
+    for k in range(0, last, TILE):
+        c0, c1, c2, c3 = load(c, k), load(c, k + 1), load(c, k + 2), load(c, k + 3)
+        s0, s1, s2, s3 = load(y, k), load(y, k + 1), load(y, k + 2), load(y, k + 3)
+        for j in range(k, k + TILE):
+            value = load(c, j)
+            s0 = fma(load(K, entry), value, s0)
+            s1 = fma(load(K, entry + 1), value, s1)
+            s2 = fma(load(K, entry + 2), value, s2)
+            s3 = fma(load(K, entry + 3), value, s3)
+            entry += TILE
+        for j in range(k + TILE, last):
+            value = load(c, j)
+            k0, k1, k2, k3 = load(K, entry), load(K, entry + 1), load(K, entry + 2), load(K, entry + 3)
+            s0 = fma(k0, value, s0)
+            s1 = fma(k1, value, s1)
+            s2 = fma(k2, value, s2)
+            s3 = fma(k3, value, s3)
+            store(y, j, fma(k0, c0, fma(k1, c1, load(y, j))) + fma(k2, c2, k3 * c3))
+            entry += TILE
+        store(y, k, s0)
+        store(y, k + 1, s1)
+        store(y, k + 2, s2)
+        store(y, k + 3, s3)
+
+
+@njit(**OPTIONS)
+@no_type_check
+def _pulls(c, gap, first, last, phi, weight, delta, tight, beneath):
+    """c_k <- weight c_k (m - g_k) on one sequence, gaps ascending; phi_k = phi c_k, `beneath` is scratch.
+
+    Lanes where delta = best - m is below the least gap's half take gap_k - delta, which loses nothing there.
+    In the others m - g_k is the sum over tokens scored above k less that over tokens below, each built up
+    from terms of one sign.
+    """
+    mass = push = splat(0.0)
+    for k in range(last - 1, first - 1, -1):
+        store(beneath, k, push)
+        mass = mass + load(c, k)
+        if k > first:
+            push = fma(mass, load(gap, k) - load(gap, k - 1), push)
+    above = splat(1.0)  # p in units of p: attention on the tokens scored above k
+    pull = before = splat(0.0)
+    for k in range(first, last):
+        here = load(gap, k)
+        value = load(c, k)
+        pull = fma(here - before, above, pull)
+        quick = here - delta
+        careful = (pull - phi * load(beneath, k)) * weight[1]
+        store(c, k, value * (weight[0] * where_below(tight, delta, careful, quick)))
+        above = fma(phi, value, above)
+        before = here
+
+
+@njit(**OPTIONS)
+@no_type_check
+def _coefficients(factor, start, gap, tight, best, c, odds, loss, beneath):
+    """Turn c = e^(-mu)/factor into the gradient's coefficients up to factor/n, in all lanes.
+
+    odds and loss get (1-p_i)/p_i and g_(i,o_i) - m_i by sequence, both up to the factor.
+    """
+    for i in range(start.shape[0] - 1):
+        first, last = start[i], start[i + 1]
+        total = lost = splat(0.0)
+        for k in range(first, last):
+            value = load(c, k)
+            total = total + value
+            lost = fma(value, load(gap, k), lost)
+        inverse = fma(factor, total, splat(1.0))  # 1/p
+        lost = lost / inverse
+        store(odds, i, total)
+        store(loss, i, lost)
+        delta = factor * lost
+        weight = 1.0 / ((exp(load(best, i) - delta) + 1.0) * inverse)
+        least_gap = load(tight, i)
+        if some_below(least_gap, delta):
+            _pulls(c, gap, first, last, factor, (weight, 1.0 / inverse), delta, least_gap, beneath)
+        else:
+            for k in range(first, last):
+                store(c, k, load(c, k) * (weight * (load(gap, k) - delta)))
+
+
+@njit(**OPTIONS)
+@no_type_check
+def _add(scalars, index, value):
     """Add to the compensated sums of all lanes."""
-    for b in range(value.shape[0]):
-        old = total[b]
-        new = old + value[b]
-        part = new - old
-        kept[b] += (old - (new - part)) + (value[b] - part)
-        total[b] = new
+    old = load(scalars, index)
+    new = old + value
+    part = new - old
+    store(scalars, index + 1, load(scalars, index + 1) + ((old - (new - part)) + (value - part)))
+    store(scalars, index, new)
 
 
-@njit(**_OPTIONS, fastmath=_FAST)
+@njit(**OPTIONS)
 @no_type_check
-def _lowest(nu, low):
-    """The smallest entry of each lane."""
-    for b in range(low.shape[0]):
-        low[b] = nu[0, b]
-    for k in range(1, nu.shape[0]):
-        for b in range(low.shape[0]):
-            low[b] = min(low[b], nu[k, b])
+def _sum(scalars, index):
+    """A compensated sum of all lanes."""
+    return load(scalars, index) + load(scalars, index + 1)
 
 
-@njit(**_OPTIONS, fastmath={"contract"})
-@no_type_check
-def _exp_below(top, x, out, bits):
-    """out = e^(top - x) in every lane, as `_weights` of the scalar code."""
-    for b in range(x.shape[0]):
-        value = max(top[b] - x[b], -745.0)
-        whole = (value * _LOG2E + _ROUND) - _ROUND
-        r = (value - whole * _LN2_HIGH) - whole * _LN2_LOW
-        series = 1.0 / 6227020800.0
-        series = series * r + 1.0 / 479001600.0
-        series = series * r + 1.0 / 39916800.0
-        series = series * r + 1.0 / 3628800.0
-        series = series * r + 1.0 / 362880.0
-        series = series * r + 1.0 / 40320.0
-        series = series * r + 1.0 / 5040.0
-        series = series * r + 1.0 / 720.0
-        series = series * r + 1.0 / 120.0
-        series = series * r + 1.0 / 24.0
-        series = series * r + 1.0 / 6.0
-        series = series * r + 0.5
-        out[b] = (series * r) * r + (r + 1.0)
-        power = np.int64(whole) + 1023
-        bits[b] = (power if power > 0 else 0) << 52
-    powers = bits.view(np.float64)
-    for b in range(x.shape[0]):
-        out[b] *= powers[b]
-
-
-@njit(**_OPTIONS, fastmath=_FAST)
-@no_type_check
-def _leaks(c, gap, first, last, odds, loss):
-    """One sequence's sums of c and of c gap."""
-    for b in range(odds.shape[0]):
-        odds[b] = 0.0
-        loss[b] = 0.0
-    for k in range(first, last):
-        for b in range(odds.shape[0]):
-            odds[b] += c[k, b]
-            loss[b] += c[k, b] * gap[k]
-
-
-@njit(**_OPTIONS, fastmath=_FAST)
-@no_type_check
-def _attend(factor, odds, loss, best, tight, delta, power, inverse, worst):
-    """One sequence: inverse = 1/p, loss = (best - m)/factor, delta = best - m, power = -m."""
-    for b in range(odds.shape[0]):
-        inverse[b] = 1.0 + factor[b] * odds[b]
-        loss[b] = loss[b] / inverse[b]
-        delta[b] = factor[b] * loss[b]
-        power[b] = delta[b] - best
-        worst[b] = max(worst[b], delta[b] - tight)
-
-
-@njit(**_OPTIONS, fastmath=_FAST)
-@no_type_check
-def _scale(c, gap, first, last, delta, growth, inverse):
-    """c_k <- p sigma(-m) c_k (gap_k - delta) on one sequence; growth is e^m, inverse is 1/p."""
-    for b in range(delta.shape[0]):
-        inverse[b] = 1.0 / ((1.0 + growth[b]) * inverse[b])
-    for k in range(first, last):
-        for b in range(delta.shape[0]):
-            c[k, b] *= inverse[b] * (gap[k] - delta[b])
-
-
-@njit(**_OPTIONS, fastmath=_FAST)
-@no_type_check
-def _product(K, c, y):
-    """y = K c, four constraints at a time; c's rows are a multiple of four."""
-    for k in range(y.shape[0]):
-        row = y[k]
-        for b in range(row.shape[0]):
-            row[b] = 0.0
-        for j in range(0, c.shape[0], 4):
-            k0, k1, k2, k3 = K[k, j], K[k, j + 1], K[k, j + 2], K[k, j + 3]
-            c0, c1, c2, c3 = c[j], c[j + 1], c[j + 2], c[j + 3]
-            for b in range(row.shape[0]):
-                row[b] += (k0 * c0[b] + k1 * c1[b]) + (k2 * c2[b] + k3 * c3[b])
-
-
-@njit(**_OPTIONS, fastmath=_FAST)
-@no_type_check
-def _sums(c, y, nu, along, square, size, total, progress, turned):
-    """c'Kc, sum |c|, sum c, <., M^> and <., W> but for the shift, in every lane."""
-    lanes = square.shape[0]
-    for b in range(lanes):
-        square[b] = size[b] = total[b] = progress[b] = turned[b] = 0.0
-    for k in range(y.shape[0]):
-        for b in range(lanes):
-            value = c[k, b]
-            square[b] += value * y[k, b]
-            size[b] += abs(value)
-            total[b] += value
-        for b in range(lanes):
-            progress[b] += c[k, b] * along[k]
-            turned[b] += c[k, b] * nu[k, b]
-
-
-@njit(**_OPTIONS, fastmath=_FAST)
-@no_type_check
-def _move(nu, rho, y, c, dual, rise, drift, step, progress):
-    """One step of the logit gaps and of the residual's coefficients."""
-    for k in range(nu.shape[0]):
-        for b in range(rise.shape[0]):
-            nu[k, b] += rise[b] * y[k, b] - drift[b]
-        for b in range(rise.shape[0]):
-            rho[k, b] += step[b] * (c[k, b] - progress[b] * dual[k])
-
-
-@njit(**_OPTIONS)
+@njit(**OPTIONS)
 @no_type_check
 def advance(
     begin,
     until,
     records,
+    N,
+    shared,
     K,
     start,
-    sequence,
     gap,
     tight,
     best,
@@ -204,130 +225,115 @@ def advance(
     snapshots,
     c,
     y,
-    bits,
     odds,
     loss,
     lane,
     column,
-    column_bits,
     short,
 ):
-    """Step a block of lanes from `begin` to `until`, recording at the steps in `records` (ascending).
+    """Step eight runs from `begin` to `until`, recording at the steps in `records` (ascending).
 
-    The arguments are those of the scalar code for one problem, the state transposed: scalars (SCALARS, L),
-    nu and rho (N, L), law (L, 5). Scratch: c (padded N, L), zero in the padding; y, bits (N, L); odds, loss
-    (n, L); lane (21, L); column (3, padded N), column_bits (padded N), short (5, n rounded up to 8) for one
-    lane alone.
+    The arguments are those of the scalar code with a last axis of eight lanes: gap, along, dual, nu, rho (N,
+    8); tight, best, sigmas (n, 8); large (8,); scalars (SCALARS, 8). K is in `shared_layout` when `shared`,
+    otherwise in `own_layout`; start (n+1,) is common. By lane: law (8, 5), rows (8, len(records), ROWS),
+    snapshots (8, len(records), N). Scratch: c, y (N rounded up to 8, 8), zero in the padding; odds, loss (n,
+    8); lane (8, 8); column (4, N) and short (4, n) for one lane alone.
     """
-    N, lanes = nu.shape
     n = start.shape[0] - 1
     log_n = math.log(n)
-    low, factor, scale, zero = lane[0], lane[1], lane[2], lane[3]
-    delta, power, inverse, worst = lane[4], lane[5], lane[6], lane[7]
-    square, size, total, progress, turned = lane[8], lane[9], lane[10], lane[11], lane[12]
-    length, rise, drift, step = lane[13], lane[14], lane[15], lane[16]
-    leak, leaked, excess, value = lane[17], lane[18], lane[19], lane[20]
-    alone_odds, alone_loss = short[0], short[1]
-    for b in range(lanes):
-        zero[b] = 0.0
+    excesses = False  # whether a rule asks for the excess loss at every step
+    plain = True  # whether every rule is a fixed length
+    for b in range(WIDTH):
+        lane[0, b] = min(law[b, 0], law[b, 4])
+        excesses = excesses or law[b, 3] != 0.0
+        plain = plain and law[b, 1] == 0.0 and law[b, 2] == 0.0 and law[b, 3] == 0.0
+    lengths, scale, low, squares = lane[0], lane[1], lane[2], lane[3]
+    leak, leaked, excess = lane[4], lane[5], lane[6]
     done = 0
     t = begin
     while True:
         recording = done < records.shape[0] and records[done] == t
-        _lowest(nu, low)
+        looking = recording or excesses
+        bottom = load(nu, 0)
+        for k in range(1, N):
+            bottom = least(bottom, load(nu, k))
+        shift = _sum(scalars, at.SHIFT)
+        log_factor = 0.0 - (shift + bottom)
+        store(lane, 1, log_factor)
+        store(lane, 2, bottom)
         for k in range(N):
-            _exp_below(low, nu[k], c[k], bits[k])
-        for b in range(lanes):
-            scale[b] = -(scalars[SHIFT, b] + scalars[SHIFT + 1, b] + low[b])
-            value[b] = -min(scale[b], 700.0)
-            worst[b] = -1.0
-        _exp_below(zero, value, factor, bits[0])
-        for i in range(n):
-            _leaks(c, gap, start[i], start[i + 1], odds[i], loss[i])
-            _attend(factor, odds[i], loss[i], best[i], tight[i], delta, power, inverse, worst)
-            _exp_below(zero, power, value, bits[0])
-            _scale(c, gap, start[i], start[i + 1], delta, value, inverse)
-        for b in range(lanes):
-            looking = recording or law[b, 3] != 0.0
-            misled = large or scale[b] > -_WRONG_SIDE
-            if misled or worst[b] > 0.0:  # this lane alone, by the scalar code
+            store(c, k, exp(bottom - load(nu, k)))
+        factor = exp(least(log_factor, splat(700.0)))
+        _coefficients(factor, start, gap, tight, best, c, odds, loss, y)
+        for b in range(WIDTH):
+            if large[b] or scale[b] > -WRONG_SIDE:  # this lane alone, by the scalar code
                 for k in range(N):
-                    column[0, k] = nu[k, b]
-                shift = scalars[SHIFT, b] + scalars[SHIFT + 1, b]
-                if misled:
-                    scale[b], leak[b], leaked[b], excess[b] = _coefficients_in_logs(
-                        column[0], shift, start, gap, best, large, column[1], column[2], looking
-                    )
-                else:
-                    _weights(column[0], low[b], column[1], column_bits)
-                    _coefficients(
-                        scale[b],
-                        start,
-                        sequence,
-                        gap,
-                        tight,
-                        best,
-                        sigmas,
-                        column[1],
-                        alone_odds,
-                        alone_loss,
-                        short[2],
-                        short[3],
-                        short[4],
-                        column_bits,
-                    )
+                    column[0, k], column[3, k] = nu[k, b], gap[k, b]
+                for i in range(n):
+                    short[0, i] = best[i, b]
+                scale[b], leak[b], leaked[b], excess[b] = coefficients_in_logs(
+                    column[0],
+                    scalars[at.SHIFT, b] + scalars[at.SHIFT + 1, b],
+                    start,
+                    column[3],
+                    short[0],
+                    large[b],
+                    column[1],
+                    column[2],
+                    looking,
+                )
                 for k in range(N):
                     c[k, b] = column[1, k]
             elif looking:
                 for i in range(n):
-                    alone_odds[i], alone_loss[i] = odds[i, b], loss[i, b]
-            if looking and not misled:
-                leak[b], leaked[b], excess[b] = _logs(scale[b], sigmas, alone_odds, alone_loss)
-        _product(K, c, y)
-        _sums(c, y, nu, along, square, size, total, progress, turned)
-        for b in range(lanes):
-            log_norm = -math.inf
-            length[b] = rise[b] = drift[b] = step[b] = 0.0
-            if square[b] > 0.0:
-                if recording or law[b, 2] != 0.0:
-                    log_norm = scale[b] - log_n + 0.5 * math.log(square[b])
-                length[b] = _length(law[b], t, log_norm, excess[b])
-            if recording:
-                row = rows[b, done]
-                row[ROW_PATH] = scalars[PATH, b] + scalars[PATH + 1, b]
-                row[ROW_SEPARATOR] = scalars[SEPARATOR, b] + scalars[SEPARATOR + 1, b]
-                row[ROW_CURVATURE] = scalars[CURVATURE, b] + scalars[CURVATURE + 1, b]
-                row[ROW_LENGTH] = length[b]
-                row[ROW_TARGET] = scalars[TARGET, b] + scalars[TARGET + 1, b]
-                row[ROW_LEAK] = leak[b]
-                row[ROW_LEAKED] = leaked[b]
-                row[ROW_EXCESS] = excess[b]
-                row[ROW_GAP] = scalars[SHIFT, b] + scalars[SHIFT + 1, b] + low[b]
-                row[ROW_GRADIENT] = log_norm
-                for k in range(N):
-                    snapshots[b, done, k] = rho[k, b]
+                    short[1, i], short[2, i], short[3, i] = odds[i, b], loss[i, b], sigmas[i, b]
+                leak[b], leaked[b], excess[b] = logs(scale[b], short[3], short[1], short[2])
+        if shared:
+            _shared_product(K, c, y)
+        else:
+            _own_product(K, c, y, N)
+        square = size = total = progress = turned = splat(0.0)
+        for k in range(N):
+            value = load(c, k)
+            square = fma(value, load(y, k), square)
+            size = size + absolute(value)
+            total = total + value
+            progress = fma(value, load(along, k), progress)
+            turned = fma(value, load(nu, k), turned)
+        if recording or not plain:
+            store(lane, 3, square)
+            for b in range(WIDTH):
+                log_norm, length_here = -math.inf, 0.0
+                if squares[b] > 0.0:
+                    if recording or law[b, 2] != 0.0:
+                        log_norm = scale[b] - log_n + 0.5 * math.log(squares[b])
+                    length_here = step_length(law[b], t, log_norm, excess[b])
+                lengths[b] = length_here
+                if recording:
+                    row = rows[b, done]
+                    record(row, scalars[:, b], length_here, leak[b], leaked[b], excess[b], low[b], log_norm)
+                    for k in range(N):
+                        snapshots[b, done, k] = rho[k, b]
         if recording:
             done += 1
         if t == until:
             return
-        for b in range(lanes):
-            if length[b] > 0.0:
-                step[b] = length[b] / math.sqrt(square[b])
-                rise[b] = step[b]
-                drift[b] = length[b] * math.sqrt(square[b]) / size[b]
-                turned[b] += (scalars[SHIFT, b] + scalars[SHIFT + 1, b]) * total[b]
-            value[b] = 2.0 * step[b] * turned[b] + length[b] * length[b]
-            delta[b] = max(scalars[SQUARE, b] + scalars[SQUARE + 1, b], 0.0)
-        _move(nu, rho, y, c, dual, rise, drift, step, progress)
-        for b in range(lanes):
-            progress[b] *= step[b]
-            total[b] *= step[b]
-        _add(scalars[SHIFT], scalars[SHIFT + 1], drift)
-        _add(scalars[TARGET], scalars[TARGET + 1], progress)
-        _add(scalars[SQUARE], scalars[SQUARE + 1], value)
-        _add(scalars[PATH], scalars[PATH + 1], length)
-        _add(scalars[SEPARATOR], scalars[SEPARATOR + 1], total)
-        for b in range(lanes):
-            value[b] = length[b] * length[b] / math.sqrt(delta[b]) if delta[b] > 0.0 else 0.0
-        _add(scalars[CURVATURE], scalars[CURVATURE + 1], value)
+        zero, one = splat(0.0), splat(1.0)
+        length = where_below(zero, square, load(lane, 0), zero)
+        root = sqrt(where_below(zero, square, square, one))
+        step = length / root
+        drift = length * root / where_below(zero, size, size, one)  # what every gap on the support gains
+        before = _sum(scalars, at.SQUARE)
+        for k in range(N):
+            store(nu, k, load(nu, k) + (step * load(y, k) - drift))
+            store(rho, k, fma(step, load(c, k) - progress * load(dual, k), load(rho, k)))
+        turned = fma(shift, total, turned)
+        square_length = length * length
+        _add(scalars, at.SHIFT, drift)
+        _add(scalars, at.TARGET, step * progress)
+        _add(scalars, at.SQUARE, fma(2.0 * step, turned, square_length))
+        _add(scalars, at.PATH, length)
+        _add(scalars, at.SEPARATOR, step * total)
+        moved = where_below(zero, before, before, one)
+        _add(scalars, at.CURVATURE, where_below(zero, before, square_length / sqrt(moved), zero))
         t += 1

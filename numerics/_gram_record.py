@@ -53,17 +53,15 @@ class Book:
         outside = np.array([start.outside for start in self.starts])
         residual = np.empty((runs, count))
         with np.errstate(invalid="ignore", over="ignore"):  # an overflow is reported by the driver
-            if len(self.geometries) == 1:
-                first = self.starts[0]
-                same = all(start is first for start in self.starts)
-                starts = np.repeat([s.residual for s in self.starts], 1 if same else count, axis=0)
-                norms = self.geometries[0].residual_norms(
-                    rho.reshape(runs * count, N), starts[:1] if same else starts, np.repeat(outside, count)
+            for b, geometry in enumerate(self.geometries):  # one of each run, or one for all
+                own = slice(None) if len(self.geometries) == 1 else slice(b, b + 1)
+                starts = [start.residual for start in self.starts[own]]
+                if all(start is starts[0] for start in starts):
+                    starts = starts[:1]
+                norms = geometry.residual_norms(
+                    rho[own].reshape(-1, N), np.stack(starts), np.repeat(outside[own], count)
                 )
-                residual = norms.reshape(runs, count)
-            else:
-                for b, (geometry, start) in enumerate(zip(self.geometries, self.starts, strict=True)):
-                    residual[b] = geometry.residual_norms(rho[b], start.residual[None], outside[b : b + 1])
+                residual[own] = norms.reshape(residual[own].shape)
             has_target = np.array([geometry.has_target for geometry in self.geometries])[self.which][:, None]
             component = rows[..., ROW_TARGET]
             values = {

@@ -27,10 +27,9 @@ from numerics.problem import Problem
 from numerics.run import Run, make_manifest, source_hash
 from numerics.steps import Law, Rule, TorchOptimizer, rule_to_dict
 
-# On a CPU the compiled loops are the faster up to these N, for few runs or many problems, and for a batch
-# of at least so many runs that share a problem: those are lanes of vectors up to the second N, tensors
-# above it.
-_SMALL, _SMALL_SHARED, _BATCH = 4096, 256, 24
+# On a CPU compiled loops are the faster up to these N. From _BATCH runs on they are lanes of vectors; there
+# the second N holds, and above it a batch is tensors when it shares a problem.
+_SMALL, _SMALL_BATCH, _BATCH = 4096, 256, 8
 _SLICE_SECONDS = 0.25  # how often the loop comes up for Ctrl-C and the progress bar
 
 
@@ -280,12 +279,13 @@ def _engine(
         plan.solve()
         laws = [rule.law for rule in plan.rules]
         geometries = [Geometry.of(p, m) for p, m in zip(plan.problems, plan.targets, strict=True)]
-        shared = len(plan.problems) == 1 and runs >= _BATCH
-        small = first.n_constraints <= (_SMALL_SHARED if shared else _SMALL)
-        if dense and small and device.type == "cpu" and dtype == "float64":
-            if shared:
-                return LaneGram(geometries[0], laws, plan.inits)
-            return CompiledGram(geometries, laws, plan.inits)
+        shared = len(plan.problems) == 1
+        if dense and device.type == "cpu" and dtype == "float64":
+            alike = all(np.array_equal(g.start, geometries[0].start) for g in geometries)
+            if runs >= _BATCH and alike and first.n_constraints <= _SMALL_BATCH:
+                return LaneGram(geometries, laws, plan.inits)
+            if first.n_constraints <= _SMALL and not (shared and runs >= _BATCH):
+                return CompiledGram(geometries, laws, plan.inits)
         torch_dtype = getattr(torch, dtype)
         return TorchGram(geometries, laws, plan.inits, device=device, dtype=torch_dtype, dense=dense)
     require_weight_space(len(plan.problems), plan.problems[0], runs, **sizes)
@@ -425,6 +425,7 @@ def _runs(
                 target=plan.target(b),
                 recorded=columns[b],
                 manifest=manifest,
+                joint=None,
                 **final,
             )
         )

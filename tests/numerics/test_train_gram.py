@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import mpmath
+import numba
 import numpy as np
 import pytest
 import torch
@@ -14,6 +15,8 @@ import torch
 import numerics._gram_torch as tensors
 from numerics import GradientDescent, InputError, NormalizedGD, Polyak, Problem, max_margin, train
 from numerics._gram_geometry import Geometry
+from numerics._gram_vectors import exp, store
+from numerics._gram_vectors import load as load_lanes
 from numerics.datasets import load
 from numerics.training import train_batch
 from tests.numerics.oracles import random_problem
@@ -73,7 +76,7 @@ def drive(monkeypatch: pytest.MonkeyPatch, engine: str) -> None:
     """Send small problems, which the compiled loop would take, to one of the tensor engines."""
     module = sys.modules["numerics.training"]
     monkeypatch.setattr(module, "_SMALL", 0)
-    monkeypatch.setattr(module, "_SMALL_SHARED", 0)
+    monkeypatch.setattr(module, "_SMALL_BATCH", 0)
     if engine == "factors":
         monkeypatch.setattr(module, "dense_gram_fits", lambda *_a, **_k: False)
 
@@ -301,6 +304,77 @@ def test_lanes_run_as_the_runs_one_by_one(seed: int, monkeypatch: pytest.MonkeyP
         assert run.rule == reference.rule
         assert np.linalg.norm(run.weights - reference.weights) < 1e-11 * np.linalg.norm(reference.weights)
         np.testing.assert_allclose(run.history, reference.history, rtol=1e-7, atol=1e-10)
+
+
+def test_a_lane_does_not_notice_its_neighbours() -> None:
+    """Bitwise the same among other starts and rules, other problems' lanes, and in batches of other sizes."""
+    problems = [load("gaussian:n=4,T=4,d=9", seed) for seed in range(21)]
+    for mixed in (problems, problems[:1] * 21):
+        rules = [(NormalizedGD(0.3), GradientDescent(2.0), Polyak(cap=0.5))[b % 3] for b in range(21)]
+        inits = [0.6 * (b % 5) * np.eye(9)[:, ::-1] for b in range(21)]
+        whole = train_batch(mixed, rules, steps=200, inits=inits)
+        for part in (slice(0, 9), slice(3, 13), slice(12, 21)):
+            some = train_batch(mixed[part], rules[part], steps=200, inits=inits[part])
+            for one, other in zip(some, whole[part], strict=True):
+                np.testing.assert_array_equal(one.history, other.history)
+                np.testing.assert_array_equal(one.weights, other.weights)
+
+
+def test_lanes_of_different_problems_run_as_the_scalar_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unequal scores, attention on wrong tokens and not, N no multiple of anything."""
+    problems = [random_problem(seed, n=3, T=4, d=10, ragged=False) for seed in range(19)]
+    rules = [(NormalizedGD(0.2), Polyak(cap=0.4), GradientDescent(1.0))[b % 3] for b in range(19)]
+    W = np.random.default_rng(0).standard_normal((10, 10))
+    inits = [scale * W for scale in np.linspace(-6.0, 12.0, 19)]
+    lanes = train_batch(problems, rules, steps=300, inits=inits)
+    monkeypatch.setattr(sys.modules["numerics.training"], "_BATCH", 1000)
+    for run, reference in zip(lanes, train_batch(problems, rules, steps=300, inits=inits), strict=True):
+        assert np.linalg.norm(run.weights - reference.weights) < 1e-11 * np.linalg.norm(reference.weights)
+        np.testing.assert_allclose(run.history, reference.history, rtol=1e-7, atol=1e-10)
+
+
+@pytest.mark.parametrize("portion", [1, 2, 3, 8, 50])
+def test_recorded_norms_do_not_depend_on_how_records_are_portioned(portion: int) -> None:
+    """Portions follow the clock; a history that followed them would not be reproducible."""
+    problem = load("gaussian:n=20,T=5,d=60", 0)
+    geometry = Geometry.of(problem, max_margin(problem))
+    rho = np.random.default_rng(1).standard_normal((50, len(geometry.gap)))
+    start = np.random.default_rng(2).standard_normal((1, *geometry.direction.shape))
+    whole = geometry.residual_norms(rho, start, np.zeros(1))
+    parts = [
+        geometry.residual_norms(rho[first : first + portion], start, np.zeros(1))
+        for first in range(0, 50, portion)
+    ]
+    np.testing.assert_array_equal(np.concatenate(parts), whole)
+    literal = [
+        np.linalg.norm(
+            start[0] + (geometry.queries[geometry.sequence] * row[:, None]).T @ geometry.differences
+        )
+        for row in rho
+    ]
+    np.testing.assert_allclose(whole, literal, rtol=1e-13)
+
+
+def test_exponentials_of_lanes_are_right_to_two_units_in_the_last_place() -> None:
+    x = np.linspace(-708.0, 0.0, 400_000).reshape(-1, 8)
+    x[:1000] = np.linspace(-1.0, 0.0, 8000).reshape(-1, 8)
+    out = np.empty_like(x)
+
+    @numba.njit
+    def fill(x: Any, out: Any) -> None:
+        for row in range(x.shape[0]):
+            store(out, row, exp(load_lanes(x, row)))
+
+    fill(x, out)
+    with mpmath.workdps(30):
+        chosen = np.random.default_rng(0).choice(x.size, 4000, replace=False)
+        for k in chosen.tolist():
+            exact = mpmath.exp(mpmath.mpf(float(x.flat[k])))
+            assert abs(mpmath.mpf(float(out.flat[k])) - exact) < 2 * np.spacing(float(exact))
+    edges = np.array([[-745.0, -1e300, -710.0, 0.0, -0.0, -np.inf, 1.0, 700.0]])
+    at_edges = np.empty_like(edges)
+    fill(edges, at_edges)
+    np.testing.assert_allclose(at_edges, [[0, 0, 0, 1, 1, 0, np.e, np.exp(700.0)]], rtol=4e-16)
 
 
 def test_lanes_resume_bitwise(tmp_path: Path) -> None:
