@@ -264,6 +264,59 @@ def survey(
     )
 
 
+@app.command(epilog="Example: attnrates finetune --out finetune --seeds 3")
+def finetune(
+    *,
+    out: Annotated[Path, typer.Option(help="Folder that receives everything; finished runs are kept.")],
+    data: Annotated[
+        str,
+        typer.Option(help="bbc:FIRST+SECOND, or a .jsonl or .csv file with text and label (two labels)."),
+    ] = "bbc:business+tech",
+    model: Annotated[
+        Path | None, typer.Option(help="A local Hugging Face model folder (default: MiniLM).")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Few texts and steps, to try the pipeline.")] = False,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Seeds 0 to K-1.", metavar="K")] = None,
+    steps: Annotated[int | None, typer.Option(min=1, help="Steps of each run.")] = None,
+    batch: Annotated[int | None, typer.Option(min=1, help="Texts of a step.")] = None,
+    length: Annotated[int | None, typer.Option(min=4, help="Most tokens of a text.")] = None,
+    train_texts: Annotated[int | None, typer.Option("--train", min=1, help="Training texts.")] = None,
+    validation_texts: Annotated[
+        int | None, typer.Option("--validation", min=1, help="Validation texts, for tuning.")
+    ] = None,
+    test_texts: Annotated[int | None, typer.Option("--test", min=1, help="Test texts.")] = None,
+    frozen_layers: Annotated[
+        int | None, typer.Option(min=0, help="Leave the embeddings and the lowest layers as they are.")
+    ] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+) -> int:
+    """Fine-tune a transformer with SGD, normalized SGD, stochastic Polyak and Adam, each one's step tuned.
+
+    Needs the packages of pip install .[language].
+    """
+    _one_thread()
+    from attnrates._finetune import finetune as command
+
+    sizes = {
+        "steps": steps,
+        "batch": batch,
+        "length": length,
+        "train": train_texts,
+        "validation": validation_texts,
+        "test": test_texts,
+        "frozen_layers": frozen_layers,
+    }
+    return command(
+        out=out,
+        data=data,
+        model=model,
+        quick=quick,
+        seeds=seeds,
+        device=device,
+        sizes={name: size for name, size in sizes.items() if size is not None},
+    )
+
+
 @app.command(epilog="Example: attnrates figures --only fixed-decoder --out figures")
 def figures(
     *,

@@ -13,7 +13,7 @@ from numerics.problem import Problem
 
 __all__ = ["load", "names", "options"]
 
-_NAMES = ("digits", "gaussian")  # each is a function of its own name in a module of its own name
+_NAMES = ("bbc", "digits", "gaussian")  # each is a function of its own name in a module of its own name
 
 
 def names() -> tuple[str, ...]:

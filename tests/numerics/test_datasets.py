@@ -82,7 +82,7 @@ def test_a_file_is_a_data_set(tmp_path) -> None:
 
 def test_options_by_keyword_win() -> None:
     assert load("gaussian:n=3", n=4).n == 4
-    assert set(names()) == {"digits", "gaussian"}
+    assert set(names()) == {"bbc", "digits", "gaussian"}
     assert options("gaussian")["n"] == load("gaussian").n
 
 
