@@ -12,12 +12,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from numerics import _optimizer_state
 from numerics._record import MEASURED
-from numerics.attention import Scores, Slots, read
+from numerics.attention import Scores, Slots, optimal_loss, read
+from numerics.errors import InputError
 from numerics.maxmargin.solution import MaxMargin
 from numerics.problem import Problem
 from numerics.steps import Law
 
+_OPTIMIZER = "optimizer."  # what the names of the optimizer's arrays in a checkpoint begin with
 OptimizerFactory = Callable[[list[torch.nn.Parameter]], torch.optim.Optimizer]
 
 
@@ -86,7 +89,7 @@ class WeightSpace:
                 rows.append(row)
             if self.t == until:
                 break
-            taken = self._step(direction, length, log_norm, total)
+            taken = self._step(direction, length, log_norm, log_excess, total)
             if row is not None and self.optimizer is not None:
                 row[:, MEASURED.index("step_length")] = taken
         if not rows:
@@ -119,21 +122,55 @@ class WeightSpace:
         length = torch.minimum(length, self._cap)
         return torch.where(log_norm == -torch.inf, 0.0, length)
 
-    def _step(self, direction: Tensor, length: Tensor, log_norm: Tensor, total: Tensor) -> Tensor:
+    def _step(
+        self, direction: Tensor, length: Tensor, log_norm: Tensor, log_excess: Tensor, total: Tensor
+    ) -> Tensor:
         """Move W and the sums; the lengths moved."""
         before = torch.linalg.matrix_norm(self.W).double()
         if self.optimizer is None:
             self.W += length.to(self.W.dtype)[:, None, None] * direction
         else:
             old = self.W.detach().clone()
-            self.W.grad = -(direction * torch.exp(log_norm).to(self.W.dtype)[:, None, None])
-            self.optimizer.step()
+            self._descend(direction, log_norm, log_excess)
             length = torch.linalg.matrix_norm(self.W - old).double()
         self.path += length
         self.separator += length * total
         self.curvature += torch.where(before > 0, length**2 / before, 0.0)
         self.t += 1
         return length
+
+    def _descend(self, direction: Tensor, log_norm: Tensor, log_excess: Tensor) -> None:
+        """One step of the optimizer; alone, a run can be evaluated again, as line searches ask."""
+        optimizer = self.optimizer
+        assert optimizer is not None
+        self.W.grad = self._gradient(direction, log_norm)
+        seen: list[Tensor] = [self._loss(log_excess)]  # at the present W: nothing to evaluate
+
+        @torch.no_grad()
+        def closure() -> Tensor:
+            if seen:
+                return seen.pop()
+            _, there, log_size, excess, _, _ = self._look()
+            self.W.grad = self._gradient(there, log_size)
+            return self._loss(excess)
+
+        try:
+            if len(self.W) == 1:
+                optimizer.step(closure)  # type: ignore[arg-type]  # torch says float, and takes a tensor
+            else:
+                optimizer.step()
+        except (TypeError, ValueError, RuntimeError) as error:
+            reason = (str(error) or type(error).__name__).splitlines()[0]
+            hint = "; one that evaluates the loss itself takes one run a call" if len(self.W) > 1 else ""
+            name = type(optimizer).__name__
+            raise InputError(f"the optimizer {name} does not train W: {reason}{hint}") from error
+
+    def _gradient(self, direction: Tensor, log_norm: Tensor) -> Tensor:
+        return -(direction * torch.exp(log_norm).to(self.W.dtype)[:, None, None])
+
+    def _loss(self, log_excess: Tensor) -> Tensor:
+        """The loss of the first run, as an optimizer wants it."""
+        return optimal_loss(self.scores.best)[0] + torch.exp(log_excess[0])
 
     def _row(
         self, mu: Tensor, length: Tensor, log_norm: Tensor, log_excess: Tensor, log_leak: Tensor
@@ -173,7 +210,11 @@ class WeightSpace:
             "separator": self.separator,
             "curvature": self.curvature,
         }
-        return {"t": np.array(self.t)} | {key: value.cpu().numpy() for key, value in tensors.items()}
+        state = {"t": np.array(self.t)} | {key: value.cpu().numpy() for key, value in tensors.items()}
+        if self.optimizer is not None:
+            packed = _optimizer_state.pack(self.optimizer)
+            state |= {f"{_OPTIMIZER}{name}": value for name, value in packed.items()}
+        return state
 
     @torch.no_grad()
     def restore(self, state: dict[str, np.ndarray]) -> None:
@@ -181,3 +222,8 @@ class WeightSpace:
         self.t = int(state["t"])
         for name in ("W", "path", "separator", "curvature"):
             getattr(self, name).copy_(torch.as_tensor(state[name]))
+        if self.optimizer is not None:
+            packed = {name: value for name, value in state.items() if name.startswith(_OPTIMIZER)}
+            _optimizer_state.unpack(
+                self.optimizer, {name.removeprefix(_OPTIMIZER): value for name, value in packed.items()}
+            )

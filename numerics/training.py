@@ -122,10 +122,12 @@ def train_batch(
     loses the gaps' differences sooner. Sums along the run stay float64.
 
     optimizer, in weight space only, replaces the rule by a torch.optim optimizer, made by optimizer([W]) on
-    the batch W (B, d, d) and fed the stable gradient.
+    the batch W (B, d, d) and fed the stable gradient: one that couples the entries of W couples the runs.
+    One that evaluates the loss itself (a closure: LBFGS) takes a single run.
 
     checkpoint names a folder to resume from and to write to every checkpoint_every steps (default: 1000, or a
-    hundredth of the run when that is more); a resumed run has bitwise the history of an uninterrupted one.
+    hundredth of the run when that is more); a resumed run has bitwise the history of an uninterrupted one,
+    also under an optimizer, whose state is stored as plain arrays.
 
     Memory is planned before anything large is made: where the Gram matrix does not fit, its two small factors
     take its place, and where they do not fit either the call is refused. memory_limit (bytes) replaces what
@@ -140,8 +142,6 @@ def train_batch(
     engine = _engine(plan, space, where, dtype, optimizer, memory_limit)
     keep = None
     if checkpoint is not None:
-        if optimizer is not None:
-            raise InputError("checkpoints cover the step-size rules, not torch.optim optimizers")
         if checkpoint_every is not None and checkpoint_every < 1:
             raise InputError(f"checkpoint_every must be a positive number of steps, not {checkpoint_every}")
         every = checkpoint_every or max(1000, steps // 100)
@@ -304,8 +304,8 @@ def _engine(
         made = engine.optimizer
         options = tuple(
             (key, value if isinstance(value, int | float) else str(value))
-            for key, value in sorted(made.defaults.items())
-            if value is not None and value is not False
+            for key, value in sorted(made.param_groups[0].items())
+            if key != "params" and value is not None and value is not False
         )
         plan.rules = [TorchOptimizer(type(made).__name__, options)] * len(plan.rules)
     return engine

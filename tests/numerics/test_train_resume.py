@@ -15,7 +15,10 @@ import pytest
 import torch
 
 from numerics import GradientDescent, InputError, NormalizedGD, Polyak, max_margin, train
+from numerics._weight_space import OptimizerFactory
 from numerics.datasets import load
+from numerics.optim import NormalizedSGD, PolyakSGD
+from numerics.run import Run
 from numerics.training import train_batch
 
 torch.set_num_threads(1)
@@ -116,12 +119,128 @@ def test_a_damaged_checkpoint_is_refused(tmp_path: Path, harm: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_checkpoints_do_not_cover_torch_optimizers(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="checkpoint"):
+OPTIMIZERS: dict[str, OptimizerFactory] = {
+    "SGD": lambda W: torch.optim.SGD(W, lr=0.3, momentum=0.9),
+    "Adam": lambda W: torch.optim.Adam(W, lr=0.02, amsgrad=True),
+    "Rprop": lambda W: torch.optim.Rprop(W, lr=0.01),
+    "ASGD": lambda W: torch.optim.ASGD(W, lr=0.3),
+    "LBFGS": lambda W: torch.optim.LBFGS(W, lr=0.1, max_iter=3),
+    "NormalizedSGD": lambda W: NormalizedSGD(W, lr=0.1, momentum=0.9),
+    "PolyakSGD": lambda W: PolyakSGD(W, lr=0.1),
+}
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_an_optimizer_resumes_bitwise(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Interrupted after the first checkpoint, with the optimizer's own memory under way."""
+    call: dict[str, Any] = {
+        "problem": load("gaussian:n=4,T=4,d=30", 0),
+        "steps": 90,
+        "space": "weight",
+        "optimizer": OPTIMIZERS[name],
+    }
+    straight = train(**call)
+    module = sys.modules["numerics._checkpoint"]
+    write = module.write
+
+    def die(*arguments: Any) -> None:
+        write(*arguments)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "write", die)
+    with pytest.raises(KeyboardInterrupt):
+        train(**call, checkpoint=tmp_path, checkpoint_every=37)
+    monkeypatch.undo()
+    with np.load(tmp_path / "checkpoint.npz", allow_pickle=False) as saved:
+        assert int(saved["state.t"]) == 37
+        assert all(saved[name].dtype.kind in "fiuU" for name in saved.files)
+    resumed = train(**call, checkpoint=tmp_path, checkpoint_every=37)
+    np.testing.assert_array_equal(resumed.history, straight.history)
+    np.testing.assert_array_equal(resumed.weights, straight.weights)
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam"])
+def test_a_killed_optimizer_resumes_bitwise(name: str, tmp_path: Path) -> None:
+    """kill -9 at any moment, a batch of runs."""
+    program = f"""
+import torch
+torch.set_num_threads(1)
+from tests.numerics.test_train_resume import OPTIMIZERS, batch
+batch(OPTIMIZERS[{name!r}], {str(tmp_path)!r})
+"""
+    child = subprocess.Popen(
+        [sys.executable, "-c", program], stderr=subprocess.DEVNULL, cwd=Path(__file__).parents[2]
+    )
+    file = tmp_path / "checkpoint.npz"
+    deadline = time.monotonic() + 120
+    while not file.exists() and child.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.002)
+    time.sleep(0.05)
+    child.send_signal(signal.SIGKILL)
+    assert child.wait(timeout=60) != 0, "the run ended before it was killed"
+    with np.load(file) as saved:
+        assert 0 < int(saved["state.t"]) < BATCH_STEPS
+    resumed, straight = batch(OPTIMIZERS[name], tmp_path), batch(OPTIMIZERS[name], None)
+    for one, other in zip(resumed, straight, strict=True):
+        np.testing.assert_array_equal(one.history, other.history)
+        np.testing.assert_array_equal(one.weights, other.weights)
+
+
+BATCH_STEPS = 1500
+
+
+def batch(optimizer: OptimizerFactory, folder: str | Path | None) -> list[Run]:
+    """Two runs from two starts, checkpoints every 20 steps."""
+    return train_batch(
+        load("gaussian:n=4,T=4,d=30", 0),
+        steps=BATCH_STEPS,
+        inits=[np.eye(30), -np.eye(30)],
+        space="weight",
+        optimizer=optimizer,
+        checkpoint=folder,
+        checkpoint_every=20,
+    )
+
+
+def test_another_optimizers_checkpoint_is_refused(tmp_path: Path) -> None:
+    call: dict[str, Any] = {"problem": load("gaussian:n=4,T=4,d=30", 1), "steps": 10, "space": "weight"}
+    train(**call, optimizer=OPTIMIZERS["SGD"], checkpoint=tmp_path)
+    for other in (
+        OPTIMIZERS["Adam"],
+        lambda W: torch.optim.SGD(W, lr=0.4, momentum=0.9),
+        lambda W: torch.optim.SGD([{"params": W, "lr": 0.5}], lr=0.3, momentum=0.9),
+    ):
+        with pytest.raises(InputError, match="rules differ"):
+            train(**call, optimizer=other, checkpoint=tmp_path)
+
+
+class Opaque(torch.optim.SGD):
+    """Keeps a thing that no plain array holds."""
+
+    def step(self, closure: Any = None) -> Any:
+        self.state[self.param_groups[0]["params"][0]]["thing"] = object()
+        return super().step(closure)
+
+
+def test_what_no_checkpoint_holds_is_said(tmp_path: Path) -> None:
+    problem = load("gaussian:n=4,T=4,d=30", 1)
+    with pytest.raises(InputError, match="Opaque: its state holds a object"):
+        train(problem, steps=5, space="weight", optimizer=lambda W: Opaque(W, lr=0.1), checkpoint=tmp_path)
+
+
+@pytest.mark.parametrize("name", ["LBFGS", "PolyakSGD"])
+def test_an_optimizer_that_evaluates_the_loss_takes_one_run(name: str) -> None:
+    problem = load("gaussian:n=4,T=4,d=30", 1)
+    with pytest.raises(InputError, match="one run a call") as caught:
+        train_batch(problem, steps=5, seeds=[1, 2], space="weight", optimizer=OPTIMIZERS[name])
+    assert "\n" not in str(caught.value)
+
+
+def test_an_optimizer_that_wants_other_gradients_is_refused() -> None:
+    with pytest.raises(InputError, match="SparseAdam"):
         train(
             load("gaussian:n=4,T=4,d=30", 1),
-            steps=10,
+            steps=5,
             space="weight",
-            optimizer=lambda W: torch.optim.SGD(W, lr=0.1),
-            checkpoint=tmp_path,
+            optimizer=torch.optim.SparseAdam,
         )
