@@ -7,11 +7,11 @@ OUT    ?= out
 # The tests' problems are small: threads would only wait for one another, badly so on a busy machine.
 ONE    := OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1}
 
-.PHONY: help setup reproduce test figures bench mutate lint soak lock clean
+.PHONY: help setup reproduce test figures bench mutate language test-language lint soak lock clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
-	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(STAMP): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "attnrates needs Python 3.11 or newer; call make with PYTHON=/path/to/python3.11" >&2; exit 2; }
@@ -40,17 +40,29 @@ mutate: $(STAMP)  ## corrupt every constant of every theorem; each corruption mu
 soak: $(STAMP)  ## the slow tests
 	$(ONE) $(BIN)/python -m pytest -m soak
 
+LANGUAGE := $(VENV)/.language
+$(LANGUAGE): requirements-language.lock $(STAMP)
+	$(BIN)/python -m pip install --quiet -r requirements-language.lock
+	@touch $@
+
+language: $(LANGUAGE)  ## install the extra that figures on words and fine-tuning need
+
+test-language: $(LANGUAGE)  ## the tests that need this extra
+	$(ONE) $(BIN)/python -m pytest -m language
+
 lint: $(STAMP)  ## ruff and mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-lock: $(STAMP)  ## resolve pyproject.toml anew into requirements.lock
+UPGRADE ?= --upgrade
+COMPILE = $(BIN)/pip-compile --quiet --strip-extras --no-annotate --no-header --no-emit-index-url --no-emit-find-links
+lock: $(STAMP)  ## resolve pyproject.toml anew into the two lock files
 	$(BIN)/python -m pip install --quiet pip-tools
 	echo "torch==2.13.0" > $(VENV)/pin.txt
-	$(BIN)/pip-compile --quiet --upgrade --extra dev --strip-extras --no-annotate --no-header --no-emit-index-url \
-	  --no-emit-find-links --constraint $(VENV)/pin.txt --output-file requirements.lock pyproject.toml
-	sed -i.bak 's/^\(torch==[0-9.]*\)+cpu/\1/' requirements.lock && rm requirements.lock.bak
+	$(COMPILE) $(UPGRADE) --extra dev --extra sweep --constraint $(VENV)/pin.txt --output-file requirements.lock pyproject.toml
+	$(COMPILE) $(UPGRADE) --extra language --constraint requirements.lock --output-file requirements-language.lock pyproject.toml
+	sed -i.bak -e 's/^\(torch==[0-9.]*\)+cpu/\1/' -e '/^\(#.*\)\{0,1\}$$/d' requirements.lock requirements-language.lock && rm *.lock.bak
 
 clean:  ## remove what the targets made
 	rm -rf $(VENV) $(OUT) .pytest_cache .ruff_cache .mypy_cache
