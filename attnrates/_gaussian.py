@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from attnrates._console import console, print_json
@@ -69,7 +70,7 @@ def _simulated(
     n: int,
     tokens: int,
     d: int,
-    scale: dict[str, float],
+    scale: dict[str, Any],
     query: str,
     problems: int,
     seed: int,
@@ -83,7 +84,7 @@ def _simulated(
     cell = Cell(n=n, T=tokens, d=d, query=query, problems=problems, seed=seed, **scale)
     with _bar(f"simulating {query}") as step:
         found = count(cell, step)
-        enough = dimension(cell, 1 - delta, step)
+        enough = dimension(replace(cell, d=smallest), 1 - delta, step)
     low, high = interval(found, problems, CONFIDENCE)
     verdict = "nothing claimed" if claimed == 0 else "not contradicted"
     if claimed > 0 and low >= claimed:

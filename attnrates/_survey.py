@@ -93,7 +93,7 @@ def _row(tally: Tally, claim: float) -> dict[str, Any]:
 
 def _print(rows: list[dict[str, Any]]) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for name in ("n", "T", "d", "sigma", "(S)", "(S)(N)", "proved", "(F)", *STARTS, "open"):
+    for name in ("n", "T", "d", "sigma", "(S)", "(N)", "proved", "(F)", *STARTS, "undecided"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in rows:
         shares = [f"{row[name] / row['problems']:.2f}" for name in SHARES]
@@ -101,17 +101,16 @@ def _print(rows: list[dict[str, Any]]) -> None:
         table.add_row(*(Text(str(cell)) for cell in [*cells, *shares[2:], row["undecided"]]))
     out = console()
     out.print(table)
-    stuck, some, wrong = (sum(row[name] for row in rows) for name in ("stuck", "some_right", "wrong"))
+    stuck, wrong, pairs = (sum(row[name] for row in rows) for name in ("stuck", "wrong", "wrong_in_pair"))
     widest = max(high - low for row in rows for low, high in row["intervals"].values())
     print(
         f"shares in floats, each to within an exact {CONFIDENCE:.0%} interval of width at most {widest:.2f}"
     )
     if stuck:
         print(
-            f"{stuck} runs from random starts are stuck on problems with (S): {wrong} sequences attend to a "
-            f"wrong token, {sum(row['wrong_in_pair'] for row in rows)} of them in a pair with a right "
-            f"sequence that breaks (N); {sum(row['at_right'] for row in rows)} of {some} runs tend to the "
-            "max-margin solution of the sequences that are right"
+            f"{stuck} runs from random starts are stuck on problems with (S), at the max-margin solution of "
+            f"the sequences that are right; {wrong} sequences attend to a wrong token, {pairs} of them in a "
+            "pair that breaks (N) with one that is right"
         )
     late = sum(row["acute_unreached"] for row in rows)
     if late:

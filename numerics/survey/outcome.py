@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Bool, Float
 
+from numerics.errors import AttnratesError
 from numerics.maxmargin import max_margin, max_margins
 from numerics.maxmargin.solution import MaxMargin
 from numerics.problem import Problem
@@ -16,8 +17,8 @@ from numerics.survey.cell import Cell, draw
 from numerics.survey.starts import STARTS
 
 CLOSE = 0.01
-"""A run has reached W_mm when all its optimal tokens are chosen and 1 - cos(W, W_mm) is below this."""
-PATIENCE = 10  # a run that is on its way, or surely not stuck, is given so many times the steps
+"""A run has reached a max-margin solution when 1 - cos between W and it is below this."""
+PATIENCE = (10, 100)  # a run that is undecided is run anew for so many times the steps
 _ROUNDING = 1e-9  # relative; what floats cannot tell apart counts as (N) failing
 
 
@@ -25,16 +26,20 @@ _ROUNDING = 1e-9  # relative; what floats cannot tell apart counts as (N) failin
 class Limit:
     """Where a run ended.
 
-    ``reached``: at W_mm. ``undecided``: every optimal token is chosen, or the problem is near-acute, but
-    W_mm is not reached yet. Otherwise the run is stuck: ``chosen`` lists its wrong (sequence, token), and
-    ``gap`` is 1 - cos between W and the max-margin solution of the sequences that are right (nan: there are
-    none, or every sequence is right).
+    ``reached``: at W_mm, every optimal token chosen. ``stuck``: at the max-margin solution of the sequences
+    that are right, while the others are beaten by more than its margin, so that their pull is exponentially
+    smaller; never on a near-acute problem, whose runs all reach W_mm. Neither: undecided. ``wrong`` lists the
+    (sequence, token) that are chosen instead of an optimal token.
     """
 
     reached: bool
-    undecided: bool
-    chosen: tuple[tuple[int, int], ...] = ()
-    gap: float = float("nan")
+    stuck: bool
+    wrong: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def undecided(self) -> bool:
+        """Whether the run is not over."""
+        return not (self.reached or self.stuck)
 
 
 @dataclass(frozen=True)
@@ -42,7 +47,7 @@ class Outcome:
     """One problem: (S), (N), (F) as floats see them, the pairs of constraints that break (N), its limits.
 
     A pair is ((sequence, token), (sequence, token)); the most obtuse comes first. ``limits`` has one entry a
-    start.
+    start, and none where (S) fails: there is no W_mm to reach.
     """
 
     separable: bool
@@ -50,6 +55,17 @@ class Outcome:
     full_support: bool
     pairs: tuple[tuple[tuple[int, int], tuple[int, int]], ...] = ()
     limits: dict[str, Limit] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class _Trained:
+    """A problem with a max-margin solution, and its place among those drawn."""
+
+    place: int
+    problem: Problem
+    target: MaxMargin
+    gram: Float[np.ndarray, "N N"]
+    near_acute: bool
 
 
 def measure(cell: Cell, starts: Sequence[str] = tuple(STARTS), *, block: int = 200) -> list[Outcome]:
@@ -72,13 +88,17 @@ def _measured(cell: Cell, numbers: range, starts: Sequence[str]) -> list[Outcome
     broken = [_broken(gram, target) for gram, target in zip(grams, targets, strict=True)]
     acute = [t is not None and not b.any() for t, b in zip(targets, broken, strict=True)]
     limits: list[dict[str, Limit]] = [{} for _ in problems]
+    trained = [
+        _Trained(k, problem, target, gram, near)
+        for k, (problem, target, gram, near) in enumerate(zip(problems, targets, grams, acute, strict=True))
+        if target is not None
+    ]
     for name in starts:
         inits = [
-            STARTS[name](p, t, g, cell.generator(j, name))
-            for j, p, t, g in zip(numbers, problems, targets, grams, strict=True)
+            STARTS[name](x.problem, x.target, x.gram, cell.generator(numbers[x.place], name)) for x in trained
         ]
-        for j, limit in enumerate(_limits(problems, targets, inits, acute, cell.steps)):
-            limits[j][name] = limit
+        for x, limit in zip(trained, _limits(trained, inits, cell.steps), strict=True):
+            limits[x.place][name] = limit
     return [
         Outcome(
             separable=target is not None,
@@ -109,75 +129,57 @@ def _pairs(
     return tuple((names[k], names[m]) for k, m in zip(rows[order], columns[order], strict=True))
 
 
-def _limits(
-    problems: list[Problem],
-    targets: list[MaxMargin | None],
-    inits: list[np.ndarray],
-    acute: list[bool],
-    steps: int,
-) -> list[Limit]:
+def _limits(trained: Sequence[_Trained], inits: Sequence[np.ndarray], steps: int) -> list[Limit]:
     """The limits of one run a problem; runs that are not decided in `steps` steps are run longer."""
-    limits = _trained(problems, targets, inits, acute, steps)
-    open_ = [j for j, limit in enumerate(limits) if limit.undecided]
-    if open_:
-        longer = _trained(
-            [problems[j] for j in open_],
-            [targets[j] for j in open_],
-            [inits[j] for j in open_],
-            [acute[j] for j in open_],
-            PATIENCE * steps,
-        )
-        for j, limit in zip(open_, longer, strict=True):
-            limits[j] = limit
+    limits = [Limit(False, False)] * len(trained)
+    for times in (1, *PATIENCE):
+        open_ = [k for k, limit in enumerate(limits) if limit.undecided]
+        if not open_:
+            break
+        found = _ends([trained[k] for k in open_], [inits[k] for k in open_], times * steps)
+        for k, limit in zip(open_, found, strict=True):
+            limits[k] = limit
     return limits
 
 
-def _trained(
-    problems: list[Problem],
-    targets: list[MaxMargin | None],
-    inits: list[np.ndarray],
-    acute: list[bool],
-    steps: int,
-) -> list[Limit]:
+def _ends(trained: Sequence[_Trained], inits: Sequence[np.ndarray], steps: int) -> list[Limit]:
     from numerics.training import train_batch
 
-    rules = [NormalizedGD(step=1 / float(problem.constraint_norms.max())) for problem in problems]
-    out: list[Limit | None] = [None] * len(problems)
-    for feasible in (True, False):  # an infeasible problem has no target to be given, or to look for
-        own = [j for j, target in enumerate(targets) if (target is not None) == feasible]
-        if own:
-            runs = train_batch(
-                [problems[j] for j in own],
-                [rules[j] for j in own],
-                steps=steps,
-                inits=[inits[j] for j in own],
-                targets=[targets[j] for j in own],
-                record=[0, steps],
-                device="cpu",
-            )
-            for j, run in zip(own, runs, strict=True):
-                out[j] = _limit(problems[j], run.weights, float(run.recorded["direction_gap"][-1]), acute[j])
-    return [limit for limit in out if limit is not None]
+    runs = train_batch(
+        [x.problem for x in trained],
+        [NormalizedGD(step=1 / float(x.problem.constraint_norms.max())) for x in trained],
+        steps=steps,
+        inits=inits,
+        targets=[x.target for x in trained],
+        record=[0, steps],
+        device="cpu",
+    )
+    return [
+        _limit(x.problem, run.weights, float(run.recorded["direction_gap"][-1]), x.near_acute)
+        for x, run in zip(trained, runs, strict=True)
+    ]
 
 
 def _limit(problem: Problem, W: np.ndarray, direction_gap: float, acute: bool) -> Limit:
     gaps = problem.logit_gaps(W)
-    wrong = []
-    for i in range(problem.n):
-        own = np.flatnonzero(problem.constraint_sequence == i)
-        least = own[np.argmin(gaps[own])]
-        if gaps[least] <= 0:
-            wrong.append((i, int(problem.constraint_token[least])))
+    least = np.array([_least(problem, gaps, i) for i in range(problem.n)])
+    astray = np.flatnonzero(gaps[least] <= 0)
+    wrong = tuple((int(i), int(problem.constraint_token[least[i]])) for i in astray)
     if not wrong:
-        reached = direction_gap < CLOSE
-        return Limit(reached, not reached)
-    if acute:
-        return Limit(False, True, tuple(wrong))
-    right = np.setdiff1d(np.arange(problem.n), [i for i, _ in wrong])
-    gap = float("nan")
-    if right.size:
-        part = Problem(problem.tokens[right], problem.queries[right], problem.labels[right], problem.decoder)
+        return Limit(direction_gap < CLOSE, False)
+    right = np.setdiff1d(np.arange(problem.n), astray)
+    if acute or not right.size or gaps[least[astray]].max() >= -gaps[least[right]].min():
+        return Limit(False, False, wrong)
+    part = Problem(problem.tokens[right], problem.queries[right], problem.labels[right], problem.decoder)
+    try:
         target = max_margin(part)
-        cosine = float(np.sum(W * target.weights)) / (float(np.linalg.norm(W)) * target.norm)
-        gap = 1 - cosine
-    return Limit(False, False, tuple(wrong), gap)
+    except AttnratesError:  # so ill-conditioned that W has not settled either
+        return Limit(False, False, wrong)
+    cosine = float(np.sum(W * target.weights)) / (float(np.linalg.norm(W)) * target.norm)
+    return Limit(False, 1 - cosine < CLOSE, wrong)
+
+
+def _least(problem: Problem, gaps: np.ndarray, i: int) -> int:
+    """The constraint of sequence i with the smallest logit gap."""
+    own = np.flatnonzero(problem.constraint_sequence == i)
+    return int(own[np.argmin(gaps[own])])

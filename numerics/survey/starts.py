@@ -45,15 +45,21 @@ def decoy(
     for i in range(problem.n):
         own = np.flatnonzero(problem.constraint_sequence == i)
         gaps[own[np.argmin(worst[own])]] = -1.0
-    return _with_gaps(problem, gram, gaps)
+    # Not along directions that the gaps hardly see: reaching them would take a huge W_0.
+    return _with_gaps(problem, gram, gaps, smallest=0.01)
 
 
 STARTS: Mapping[str, Start] = {"random": random, "opposite": opposite, "decoy": decoy}
 
 
-def _with_gaps(problem: Problem, gram: np.ndarray, gaps: np.ndarray) -> np.ndarray:
-    """The W of least norm with these logit gaps, up to scale; with the nearest gaps where none has them."""
-    return _scaled(problem, problem.combine(np.linalg.lstsq(gram, gaps, rcond=1e-10)[0]))
+def _with_gaps(
+    problem: Problem, gram: np.ndarray, gaps: np.ndarray, *, smallest: float = 1e-10
+) -> np.ndarray:
+    """The W of least norm with these logit gaps, up to scale; with the nearest gaps where none has them.
+
+    Eigenvalues of K below ``smallest`` times the largest count as zero.
+    """
+    return _scaled(problem, problem.combine(np.linalg.lstsq(gram, gaps, rcond=smallest)[0]))
 
 
 def _scaled(problem: Problem, W: np.ndarray) -> np.ndarray:

@@ -12,13 +12,11 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from numerics.errors import InputError
 from numerics.files import atomic_write
 from numerics.run import source_hash
 from numerics.survey.cell import Cell
-from numerics.survey.outcome import CLOSE, Limit, Outcome, measure
+from numerics.survey.outcome import Limit, Outcome, measure
 from numerics.survey.starts import STARTS
 
 
@@ -28,13 +26,11 @@ class Tally:
 
     separable, near_acute, full_support: problems with (S), with (S) and (N), with (F).
     random, opposite, decoy: runs from that start that reach W_mm.
-    undecided: runs of all starts that have neither reached it nor are stuck.
+    undecided: runs of all starts, on problems with (S), that have neither reached it nor are stuck.
     acute_unreached: runs of all starts on problems with (N) that have not reached it.
-    stuck: runs from the random start, on problems with (S), that are stuck.
-    some_right: those with a sequence that attends to its optimal token.
-    at_right: those of them with 1 - cos < 0.01 to the max-margin solution of these sequences alone.
-    wrong: sequences on a wrong token in the stuck runs, in total; wrong_in_pair: those whose wrong token's
-    constraint makes a pair that breaks (N) with a constraint of a sequence that is right.
+    stuck: runs from the random start, on problems with (S), that are stuck where some sequences are right.
+    wrong: sequences on a wrong token in these, in total; wrong_in_pair: those whose wrong token's constraint
+    makes a pair that breaks (N) with a constraint of a sequence that is right.
     """
 
     cell: Cell
@@ -47,8 +43,6 @@ class Tally:
     undecided: int
     acute_unreached: int
     stuck: int
-    some_right: int
-    at_right: int
     wrong: int
     wrong_in_pair: int
 
@@ -66,9 +60,7 @@ def tally(cell: Cell, outcomes: Sequence[Outcome]) -> Tally:
     """Count a cell's outcomes."""
     limits = {name: [o.limits[name] for o in outcomes if name in o.limits] for name in STARTS}
     stuck = [
-        (o, limit)
-        for o in outcomes
-        if o.separable and (limit := o.limits.get("random")) and not (limit.reached or limit.undecided)
+        (o, limit) for o in outcomes if o.separable and (limit := o.limits.get("random")) and limit.stuck
     ]
     return Tally(
         cell=cell,
@@ -81,19 +73,17 @@ def tally(cell: Cell, outcomes: Sequence[Outcome]) -> Tally:
             not limit.reached for o in outcomes if o.near_acute for limit in o.limits.values()
         ),
         stuck=len(stuck),
-        some_right=sum(bool(np.isfinite(limit.gap)) for _, limit in stuck),
-        at_right=sum(limit.gap < CLOSE for _, limit in stuck),
-        wrong=sum(len(limit.chosen) for _, limit in stuck),
+        wrong=sum(len(limit.wrong) for _, limit in stuck),
         wrong_in_pair=sum(_dragged(o, limit) for o, limit in stuck),
     )
 
 
 def _dragged(outcome: Outcome, limit: Limit) -> int:
     """How many wrong tokens clash with a sequence that is right."""
-    sequences = {i for i, _ in limit.chosen}
+    sequences = {i for i, _ in limit.wrong}
     ends = (pair for a, b in outcome.pairs for pair in ((a, b), (b, a)))
     clashing = {wrong for wrong, other in ends if other[0] not in sequences}
-    return sum(token in clashing for token in limit.chosen)
+    return sum(token in clashing for token in limit.wrong)
 
 
 def survey(

@@ -15,7 +15,7 @@ from numerics.problem import Problem
 from numerics.survey.cell import Cell, draw
 
 _ROUNDING = 1e-9  # relative; what floats cannot tell apart counts as failing
-_FARTHEST = 1 << 30
+_SMALLEST, _FARTHEST = 3, 1 << 30
 
 
 def near_acute(problem: Problem) -> bool:
@@ -52,14 +52,14 @@ def count(cell: Cell, step: Callable[[], None] = lambda: None) -> int:
 
 
 def dimension(cell: Cell, share: float, step: Callable[[], None] = lambda: None) -> int:
-    """The smallest d, to 2 percent, in which at least this share of the cell's problems has (S) and (N).
+    """From which d on, up to the cell's own, at least this share of the cell's problems has (S) and (N).
 
-    The cell's own d plays no role. Found by doubling and bisection, as the share grows with d. Raises
-    InputError for a share outside (0, 1], and when no dimension up to 2^30 suffices.
+    Looked for downwards in steps of about 1.4, which also passes over a share that does not grow all the way,
+    then by bisection to 2 percent. A cell's own d that does not suffice is doubled first. Raises InputError
+    for a share outside (0, 1], and when no dimension up to 2^30 suffices.
     """
     if not 0 < share <= 1:
         raise InputError(f"a share must lie in (0, 1], and is {share}")
-
     spare = int((1 - share) * cell.problems + _ROUNDING)
 
     def enough(d: int) -> bool:
@@ -71,12 +71,18 @@ def dimension(cell: Cell, share: float, step: Callable[[], None] = lambda: None)
                 return False
         return True
 
-    high = 4
+    high = cell.d
     while not enough(high):
         if high >= _FARTHEST:
             raise InputError(f"no dimension up to {_FARTHEST} suffices for {cell}")
         high *= 2
-    low = high // 2
+    low = _SMALLEST - 1
+    while high > _SMALLEST:
+        before = max(_SMALLEST, int(high / 2**0.5))
+        if not enough(before):
+            low = before
+            break
+        high = before
     while high - low > max(1, low // 50):
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
