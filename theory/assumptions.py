@@ -296,7 +296,14 @@ def balanced(run: Run) -> Check:
         found = predict(run.problem, run.rule)
     except AttnratesError as error:
         return Check("unknown", str(error))
-    return Check("holds", f"||r*|| in {_show(found.residual)}", _bounds(found.residual))
+    return Check("holds", f"||r*|| in {_show(found.balanced)}", _bounds(found.balanced))
+
+
+def supported(run: Run) -> Check:
+    """The constraints that support M are known for certain, and balance."""
+    from theory import support_run
+
+    return support_run.check(run)
 
 
 CONDITIONS: Mapping[str, Callable[[Run], Check]] = {
@@ -308,6 +315,7 @@ CONDITIONS: Mapping[str, Callable[[Run], Check]] = {
     "bounded steps": bounded_steps,
     "short steps": short_steps,
     "balance": balanced,
+    "support": supported,
 }
 
 

@@ -27,7 +27,7 @@ from numerics._ball_layer import ExactProblem
 from numerics.certified import MAX_BITS, CertifiedRun, certify, outward
 from numerics.errors import AttnratesError, CertificationError, InputError
 from numerics.run import Run
-from theory import catalog, joint_run
+from theory import catalog, joint_run, support_run
 from theory import notation as nt
 from theory.assumptions import Check, check_all, equal_scores
 from theory.evaluate import by_canonical, canonical
@@ -235,7 +235,7 @@ class _Reading:
             symbol("gam"): _least(gaps),
             symbol("R_B"): (exact.radius**2 - margin**2).nonnegative_part().sqrt(),
             symbol("rho"): _most([b / a for a, b in zip(low, high, strict=True)]),
-            norm(vector("r_star")): self._balance,
+            **support_run.values(problem, balls=True),
         }
         if hasattr(rule, "step"):
             out[nt.eta] = arb(rule.step)
@@ -251,16 +251,6 @@ class _Reading:
         if rule.name == "gd":
             return arb(rule.step) * self.exact.radius * self.run.problem.n * self.steepest / 4
         return arb(float(rule.law.cap))
-
-    @cached_property
-    def _residual_limit(self) -> arb:
-        from theory.predict import predict
-
-        return predict(self.run.problem, self.run.rule).residual
-
-    def _balance(self) -> arb:
-        """||r*||."""
-        return self._residual_limit
 
     def at(self, row: int, here: Index) -> dict[Term, arb]:
         """What the run says of the terms at W_here, the recorded state of a row."""

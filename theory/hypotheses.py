@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from theory import joint_run
+from theory import joint_run, support_run
 from theory import notation as nt
 from theory.page import Theorem
 from theory.proof.terms import Formula, eq, free, index, norm, number, real, substitute, total
@@ -103,6 +103,9 @@ def checks(page: Theorem) -> Checks:
     for name, formula in page.hypotheses.items():
         if formula in _since():
             names |= dict.fromkeys(("joint", "settled tokens"))
+            continue
+        if support_run.about(page) and formula in support_run.checks(page):
+            names |= dict.fromkeys(support_run.checks(page)[formula])
             continue
         if about_start(formula):
             continue  # met by choosing t0: see theory.verdict

@@ -39,7 +39,7 @@ def _bound_letter(x: Node, names: dict[str, str]) -> tuple[str, str]:
     """A fresh opening name, and the letter to print for it: s over steps, i and tau over the data."""
     dom = x[2]
     wanted = {"below": ["s", "r"], "nat": ["t", "s"], "set": ["i", "j"]}[dom[0]]
-    if dom[0] == "set" and dom[1] == "J":
+    if dom[0] == "set" and dom[1] in ("J", "K"):
         wanted = [r"\tau", r"\rho"]
     taken = set(names.values()) | {nt.LATEX.get(v, v) for _, v in free(x)}
     letter = next(w for w in [*wanted, *"klabcdfhmquvwxyz"] if w not in taken)
@@ -58,6 +58,8 @@ def _domain(letter: str, dom: Node, names: dict[str, str]) -> str:
         return rf"{letter}\in\mathbb{{N}}"
     if dom[1] == "J":
         return rf"{letter}\ne o_{{{_index(dom[2], names)}}}"
+    if dom[1] == "K":  # the tokens off the support
+        return rf"{letter}\in K_{{{_index(dom[2], names)}}}"
     return letter
 
 

@@ -399,3 +399,100 @@ def omega(i: Index, tau: Index, at: Layer = STATIC) -> Term:
 def omega_min(at: Layer = STATIC) -> Term:
     """A lower bound on the weights of all constraints."""
     return symbol("omega_min", *at._ix())
+
+
+def feature(i: Index) -> Vector:
+    """y_i x_(i,o_i): the optimal token with its label, so that its score is <y_i x_(i,o_i), u>."""
+    return vector("xo", i)
+
+
+def feature_gap(i: Index, tau: Index) -> Vector:
+    """y_i (x_(i,o_i) - x_(i,tau)) for a non-optimal token."""
+    return vector("dx", i, tau)
+
+
+U = vector("U")  # the max-margin decoder u_mm on the optimal tokens
+decoder_margin = inv(norm(U))  # 1/||u_mm||
+R_o, R_d = symbol("R_o"), symbol("R_d")
+LATEX |= {
+    "U": r"u_{\mathrm{mm}}",
+    "Du": r"(-\nabla_u\mathcal{L})",
+    "xo": r"x^\circ",
+    "dx": r"\delta",
+    "phi": r"\varphi",
+    "R_o": r"R_\circ",
+    "R_d": r"R_\delta",
+    "eps": r"\varepsilon",
+    "leak": r"\lambda",
+    "floor": r"h",
+}
+
+
+@dataclass(frozen=True)
+class DecoderState:
+    """The decoder and the attention it sees, at any step (``at=None``) or at step t."""
+
+    at: Index | None = None
+
+    def _ix(self) -> tuple[Index, ...]:
+        return () if self.at is None else (self.at,)
+
+    @property
+    def u(self) -> Vector:
+        """The decoder."""
+        return vector("u", *self._ix())
+
+    @property
+    def descent(self) -> Vector:
+        """The negative gradient of the loss in u."""
+        return vector("Du", *self._ix())
+
+    def phi(self, i: Index, tau: Index) -> Term:
+        """Attention on a non-optimal token."""
+        return symbol("phi", *self._ix(), i, tau)
+
+    def attended(self, i: Index) -> Vector:
+        """y_i X_i' phi_i, what the decoder sees of sequence i."""
+        lost = vtotal(tau, others(i), self.phi(i, tau) * feature_gap(i, tau))
+        return feature(i) - lost
+
+    def optimal_score(self, i: Index) -> Term:
+        """g_(i,o_i), the score of the optimal token."""
+        return inner(feature(i), self.u)
+
+    def mean_score(self, i: Index) -> Term:
+        """m_i = <y_i X_i' phi_i, u>."""
+        return inner(self.attended(i), self.u)
+
+    def missing(self, i: Index) -> Term:
+        """1 - p_i, the attention on the other tokens."""
+        return total(tau, others(i), self.phi(i, tau))
+
+    def loss(self) -> Term:
+        """L, the mean logistic loss at the m_i."""
+        return total(i, SEQUENCES, logistic(self.mean_score(i))) / n
+
+    def optimal_loss(self) -> Term:
+        """The mean logistic loss of the optimal tokens alone: no W enters."""
+        return total(i, SEQUENCES, logistic(self.optimal_score(i))) / n
+
+
+def decoder_step(t: Index) -> Term:
+    """The length of the decoder's step t."""
+    return symbol("f", t)
+
+
+def decoder_path(t: Index) -> Term:
+    """F_t, the decoder's path length: the sum of its step lengths before t."""
+    return total(s, below(t), decoder_step(s))
+
+
+# Support ---------------------------------------------------------------------------------------------------
+
+LATEX |= {
+    "gamma": r"\gamma",
+    "n_rest": "N_K",
+    "w_low": r"\underline{w}",
+    "w_top": r"\overline{w}_K",
+    "c1": "c_1",
+}

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from numerics.problem import Problem
 from numerics.run import Run
-from theory import joint_run
+from theory import joint_run, support_run
 from theory import notation as nt
 from theory.assumptions import longest_step
 from theory.evaluate import by_canonical
@@ -56,17 +55,9 @@ def constants(run: Run) -> dict[Term, Any]:
     out[symbol("gam")] = float(problem.score_gaps.min(initial=np.inf))
     # Under full support the constraints lie at distance g* along M; elsewhere no page speaks of R_B.
     out[symbol("R_B")] = float(np.sqrt(max(out[nt.R] ** 2 - length**-2, 0.0)))
-    out[norm(vector("r_star"))] = lambda: _balance(problem, rule)
+    out |= support_run.values(problem, balls=False)
     out[symbol("rho")] = float((slope_high[used] / slope_low[used]).max())
     return out
-
-
-@lru_cache(maxsize=256)
-def _balance(problem: Problem, rule: Any) -> float:
-    """||r*||, from above."""
-    from theory.predict import predict
-
-    return float(predict(problem, rule).residual.upper())
 
 
 def observe(

@@ -22,6 +22,7 @@ from numerics.problem import Problem
 from theory import notation as nt
 from theory.model import Model, exact
 from theory.proof.terms import Formula
+from theory.proof.terms import free as names
 
 Coordinates = tuple[Fraction, ...]
 LARGEST = 10  # constraints; enumerating supports takes 2^N small solves
@@ -166,6 +167,11 @@ LAYER: tuple[Formula, ...] = (*_STATIC, *map(nt.at_all_times, _STATIC), nt.updat
 TIGHT = frozenset({"R", "T", "a_min", "a_max", "e0"})
 
 
+def _supports(problem: SmallProblem, at: tuple[int, int], split: bool) -> bool:
+    """Whether a constraint is counted to the support: each, unless the page tells them apart."""
+    return not split or problem.dual is None or problem.dual[at] > 0
+
+
 def model(
     problem: SmallProblem,
     *,
@@ -196,12 +202,15 @@ def model(
     ]
 
     given = given or {}
+    hypotheses = list(hypotheses)
+    split = any(("set", "K") in names(f) for f in hypotheses)
 
     def sets(name: str, at: tuple[int, ...]) -> Sequence[int]:
         if name == "I" and not at:
             return range(len(problem.tokens))
-        if name == "J" and len(at) == 1:
-            return [t for i, t in problem.constraints if i == at[0]]
+        if name in ("J", "K") and len(at) == 1:
+            own = [k for k in problem.constraints if k[0] == at[0]]
+            return [t for i, t in own if _supports(problem, (i, t), split) == (name == "J")]
         if not at:  # a set of constraints without sequences, as in logistic regression
             return range(len(problem.constraints))
         raise KeyError(f"no finite set called {name} on a small problem")
