@@ -101,8 +101,8 @@ def checks(page: Theorem) -> Checks:
     """
     names: dict[str, None] = {}
     for name, formula in page.hypotheses.items():
-        if formula in _since():
-            names |= dict.fromkeys(("joint", "settled tokens"))
+        if formula in _since() or formula in _known_joint():
+            names |= dict.fromkeys(("joint", "settled tokens", *_known_joint().get(formula, ())))
             continue
         if support_run.about(page) and formula in support_run.checks(page):
             names |= dict.fromkeys(support_run.checks(page)[formula])
@@ -137,21 +137,44 @@ def _always_met(run: Any) -> bool:
 @cache
 def _since() -> dict[Formula, Mask]:
     """Hypotheses about every step from t0 on: formula -> which recorded steps of a run can be t0."""
-    from theory.theorems import joint_direction
+    from theory.theorems import joint_direction, joint_loss
 
     masks: dict[str, Mask] = {
         "c >= 0": joint_run.weights_positive,
         "the smallest weight is positive": joint_run.weights_positive,
+        "the optimal token scores at least the mean": joint_run.tokens_kept,
+        "attention on other tokens is at most eps": joint_run.tokens_kept,
     }
-    pages = (*joint_direction.PAGES,)
     return {
         formula: masks.get(name, _always_met)
-        for page in pages
+        for page in (*joint_direction.PAGES, *joint_loss.PAGES)
         for name, formula in page.hypotheses.items()
         if about_start(formula) and formula[0] == "forall"
+    }
+
+
+@cache
+def _known_joint() -> dict[Formula, Checks]:
+    """Hypotheses of the joint pages alone, that speak of no step."""
+    from theory.lemmas import joint_decoder
+    from theory.theorems import joint_loss
+
+    return {
+        joint_decoder.SEPARABLE: ("decoder separable",),
+        joint_decoder.TOKENS_BOUNDED: (),
+        joint_decoder.GAPS_BOUNDED: (),
+        joint_loss.PACE_POSITIVE: (),
+        joint_loss.WIDE: (),
     }
 
 
 def since(formula: Formula) -> Mask | None:
     """Which recorded steps meet a hypothesis about every step from t0 on; None for other hypotheses."""
     return _since().get(formula)
+
+
+def chooses_start(formula: Formula) -> bool:
+    """Whether a hypothesis is met by choosing t0: it speaks of it, or of constants of the steps since."""
+    from theory.theorems import joint_loss
+
+    return about_start(formula) or formula in (joint_loss.PACE_POSITIVE, joint_loss.WIDE)

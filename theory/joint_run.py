@@ -13,6 +13,7 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Bool, Float
 
+from numerics.problem import Problem
 from numerics.run import Run
 from theory.assumptions import Check
 
@@ -100,9 +101,28 @@ def signal_found(run: Run) -> Check:
     )
 
 
+def decoder_separable(run: Run) -> Check:
+    """Some decoder gives every reference token a positive score."""
+    if run.joint is None or run.joint.target is None:
+        return Check("fails", "no decoder separates the reference tokens")
+    margin = 1 / run.joint.target.norm
+    return Check("holds", f"margin 1/||u_mm|| = {margin:.6g}", (margin, margin))
+
+
+def longest_token(problem: Problem) -> float:
+    """R_o, the length of the longest optimal token."""
+    return float(np.linalg.norm(problem.tokens[np.arange(problem.n), problem.optimal], axis=1).max())
+
+
+def longest_difference(problem: Problem) -> float:
+    """R_d, the largest distance of an optimal token from another of its sequence."""
+    return float(np.linalg.norm(problem.differences, axis=1).max())
+
+
 CONDITIONS: dict[str, Callable[[Run], Check]] = {
     "joint": joint,
     "fixed decoder": fixed_decoder,
     "settled tokens": settled,
+    "decoder separable": decoder_separable,
     "signal": signal_found,
 }

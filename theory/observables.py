@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from theory.assumptions import longest_step
 from theory.evaluate import by_canonical
 from theory.lemmas.residual_step import residual
 from theory.notation import M, e, layer, s, t
-from theory.proof.terms import Index, Term, as_real, below, inner, norm, number, symbol, total, vector
+from theory.proof.terms import Index, Term, as_real, below, inner, norm, number, symbol, total
 
 
 def direction_gap(at: Index) -> Term:
@@ -99,7 +98,8 @@ def observe(
         values[total_gap] = np.exp(rows["log_total_attention_gap"])
         logs[total_gap] = rows["log_total_attention_gap"]
     if joint_run.is_joint(run):
-        values |= _joint(run, start, base, running=running)
+        more, more_logs = _joint(run, start, base, running=running)
+        values, logs = values | more, logs | more_logs
     if base is not None and base[1] and running:
         bends = rows["curvature_sum"] - rows["curvature_sum"][0]
         values |= {
@@ -113,11 +113,50 @@ def observe(
     return by_canonical(values), by_canonical(logs)
 
 
-def _joint(run: Run, start: int, base: Index | None, *, running: bool) -> dict[Term, Any]:
-    """What a joint run adds: the constants of the steps from t0 on (an array over t0 where that runs)."""
-    at = slice(None) if base is None or not running else start
-    values: dict[Term, Any] = {nt.kappa_run: joint_run.weight_ratio(run)[at]}
-    if base is not None and running:
-        rows = {name: run.history[name].to_numpy()[start:] for name in ("path_squares",)}
-        values[total(s, below(t), e(base + s) ** 2)] = rows["path_squares"] - rows["path_squares"][0]
-    return values
+def _joint(
+    run: Run, start: int, base: Index | None, *, running: bool
+) -> tuple[dict[Term, Any], dict[Term, Any]]:
+    """What a joint run adds; its problem is the one that names the reference tokens.
+
+    The constants of the steps from t0 on are numbers, or an array over t0 where that runs.
+    """
+    from theory.lemmas.joint_decoder import eps, leak
+    from theory.theorems.joint_loss import floor
+
+    at = start if base is not None and base[1] and running else slice(start, None)
+    least = joint_run.tail(run, "min_optimal_score", least=True)[at]
+    assert run.joint is not None
+    length = float("nan") if run.joint.target is None else run.joint.target.norm
+    values: dict[Term, Any] = {
+        nt.kappa_run: joint_run.weight_ratio(run)[at],
+        eps: np.exp(joint_run.tail(run, "log_attention_gap")[at]),
+        leak: np.exp(joint_run.tail(run, "log_leak")[at]),
+        floor: least,
+        nt.logistic(floor): np.log1p(np.exp(-least)),
+        nt.R_o: joint_run.longest_token(run.problem),
+        nt.R_d: joint_run.longest_difference(run.problem),
+        norm(nt.U): length,
+    }
+    if base is None or not base[1] or not running:
+        return values, {}
+    rows = {name: run.history[name].to_numpy()[start:] for name in run.history.columns}
+    first, now = nt.DecoderState(base), nt.DecoderState(base + t)
+    values |= {
+        total(s, below(t), e(base + s) ** 2): rows["path_squares"] - rows["path_squares"][0],
+        total(s, below(t), nt.decoder_step(base + s) ** 2): rows["decoder_path_squares"]
+        - rows["decoder_path_squares"][0],
+        nt.decoder_path(base): rows["decoder_path_length"][0],
+        nt.decoder_path(base + t): rows["decoder_path_length"],
+        inner(first.u, nt.U): rows["decoder_target_component"][0] * length,
+        inner(now.u, nt.U): rows["decoder_target_component"] * length,
+        first.optimal_loss(): np.exp(rows["log_optimal_loss"][0]),
+        now.optimal_loss(): np.exp(rows["log_optimal_loss"]),
+        now.loss(): np.exp(rows["log_loss"]),
+        now.optimal_score(nt.i): rows["min_optimal_score"],  # the smallest over i
+    }
+    logs = {
+        first.optimal_loss(): rows["log_optimal_loss"][0],
+        now.optimal_loss(): rows["log_optimal_loss"],
+        now.loss(): rows["log_loss"],
+    }
+    return values, logs

@@ -13,7 +13,7 @@ from numerics.run import Run
 from theory import catalog, joint_run
 from theory.assumptions import Check, check_all
 from theory.evaluate import log_value, value
-from theory.hypotheses import START, about_start, checks, since
+from theory.hypotheses import START, about_start, checks, chooses_start, since
 from theory.observables import observe
 from theory.observation import Observation
 from theory.page import Rate, Theorem
@@ -149,7 +149,7 @@ def _start(reading: _Reading, page: Theorem) -> int:
     """
     values, _ = reading.observe(0, START, running=False)
     met = np.ones(len(reading.run.history), dtype=bool)
-    for formula in filter(about_start, page.hypotheses.values()):
+    for formula in filter(chooses_start, page.hypotheses.values()):
         from_here = since(formula)
         if from_here is not None:
             met &= from_here(reading.given)
