@@ -11,7 +11,7 @@ ONE    := OMP_NUM_THREADS=$${OMP_NUM_THREADS:-1}
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(STAMP): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "attnrates needs Python 3.11 or newer; call make with PYTHON=/path/to/python3.11" >&2; exit 2; }
