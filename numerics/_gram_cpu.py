@@ -193,9 +193,12 @@ class LaneGram:
             out = _aligned((1, -(-self._N // WIDTH) * self._N, WIDTH))
             lanes.shared_layout(geometries[0].gram(), out[0])
             return out
-        out = _aligned((self._groups, lanes.own_rows(self._N), WIDTH))
+        entries = lanes.own_entries(self._N)
+        out = _aligned((self._groups, len(entries), WIDTH))
+        flat = np.zeros(self._N**2 + 1)
         for place, run in enumerate(self._place.tolist()):
-            lanes.own_layout(geometries[run].gram(), out[place // WIDTH, :, place % WIDTH])
+            geometries[run].gram(flat[:-1].reshape(self._N, self._N))
+            out[place // WIDTH, :, place % WIDTH] = flat[entries]
         return out
 
     def advance(self, records: np.ndarray, until: int) -> np.ndarray:

@@ -44,24 +44,15 @@ def shared_layout(K: np.ndarray, out: np.ndarray) -> None:
         out[place * N : (place + 1) * N, : min(WIDTH, N - first)] = K[:, first : first + WIDTH]
 
 
-def own_rows(N: int) -> int:
-    """How many rows `own_layout` fills."""
-    padded = -(-N // TILE) * TILE
-    return padded * (padded + TILE) // 2
+def own_entries(N: int) -> np.ndarray:
+    """Which entries of a lane's K (N, N) `_own_product` reads, in its order: the upper half by tiles of rows.
 
-
-def own_layout(K: np.ndarray, out: np.ndarray) -> None:
-    """One lane's K (N, N) as `_own_product` reads it, the upper half by tiles of rows.
-
-    out (own_rows(N),) is the lane's column and holds zeros on entry.
+    Entries of the flattened K; N^2 stands for the zeros that fill the last tile.
     """
-    N, entry = len(K), 0
     padded = -(-N // TILE) * TILE
-    for k in range(0, N, TILE):
-        block = np.zeros((padded - k, TILE))
-        block[: N - k, : min(TILE, N - k)] = K[k:, k : k + TILE]
-        out[entry : entry + block.size] = block.ravel()
-        entry += block.size
+    index = np.full((padded, padded), N * N)
+    index[:N, :N] = np.arange(N * N).reshape(N, N)
+    return np.concatenate([index[k:, k : k + TILE].ravel() for k in range(0, padded, TILE)])
 
 
 @njit(**OPTIONS)
@@ -96,7 +87,7 @@ def _shared_product(K, c, y):
 @njit(**OPTIONS)
 @no_type_check
 def _own_product(K, c, y, N):
-    """y = K c, a K for each lane, in `own_layout`: every entry is read once and used on both sides."""
+    """y = K c, a K for each lane, by its `own_entries`: every entry is read once and used on both sides."""
     for k in range(y.shape[0]):
         store(y, k, splat(0.0))
     last = N + (-N) % TILE
@@ -235,9 +226,9 @@ def advance(
 
     The arguments are those of the scalar code with a last axis of eight lanes: gap, along, dual, nu, rho (N,
     8); tight, best, sigmas (n, 8); large (8,); scalars (SCALARS, 8). K is in `shared_layout` when `shared`,
-    otherwise in `own_layout`; start (n+1,) is common. By lane: law (8, 5), rows (8, len(records), ROWS),
-    snapshots (8, len(records), N). Scratch: c, y (N rounded up to 8, 8), zero in the padding; odds, loss (n,
-    8); lane (8, 8); column (4, N) and short (4, n) for one lane alone.
+    otherwise the lanes' `own_entries`; start (n+1,) is common. By lane: law (8, 5), rows (8, len(records),
+    ROWS), snapshots (8, len(records), N). Scratch: c, y (N rounded up to 8, 8), zero in the padding; odds,
+    loss (n, 8); lane (8, 8); column (4, N) and short (4, n) for one lane alone.
     """
     n = start.shape[0] - 1
     log_n = math.log(n)

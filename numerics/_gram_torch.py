@@ -14,27 +14,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from numerics import _gram_record as at
 from numerics._gram_geometry import Geometry
-from numerics._gram_record import (
-    CURVATURE,
-    PATH,
-    ROW_CURVATURE,
-    ROW_EXCESS,
-    ROW_GAP,
-    ROW_GRADIENT,
-    ROW_LEAK,
-    ROW_LEAKED,
-    ROW_LENGTH,
-    ROW_PATH,
-    ROW_SEPARATOR,
-    ROW_TARGET,
-    ROWS,
-    SEPARATOR,
-    SHIFT,
-    SQUARE,
-    TARGET,
-    Book,
-)
+from numerics._gram_record import Book
+from numerics._threads import threads_for
 from numerics.attention import Scores, read
 from numerics.steps import Law
 
@@ -98,7 +81,7 @@ class TorchGram:
         self.rho = torch.zeros_like(self.nu)
         self.scalars = torch.as_tensor(self._book.scalars(), device=device)
         self.time = torch.zeros((), dtype=torch.float64, device=device)
-        self._row = torch.zeros((runs, ROWS), dtype=torch.float64, device=device)
+        self._row = torch.zeros((runs, at.ROWS), dtype=torch.float64, device=device)
         self._seen: tuple[Tensor, ...] = ()
         self._graphs: tuple[Callable[[], None], Callable[[], None]] | None = None
 
@@ -108,6 +91,11 @@ class TorchGram:
     @torch.no_grad()
     def advance(self, records: np.ndarray, until: int) -> np.ndarray:
         """Step to `until`, recording at the steps in `records`: (rows, B, measured columns)."""
+        factors = (self._gram,) if self._dense else (self._differences, self._kernel)
+        with threads_for(self.nu.numel() * self._shape[1] + sum(factor.numel() for factor in factors)):
+            return self._advance(records, until)
+
+    def _advance(self, records: np.ndarray, until: int) -> np.ndarray:
         if self._device.type == "cuda" and self._graphs is None:
             self._graphs = self._capture()
         wanted = [*records.tolist(), until] if until not in records else records.tolist()
@@ -120,7 +108,7 @@ class TorchGram:
                 snapshots.append(self.rho.double().cpu().numpy().copy())
         if not rows:
             return self._book.columns(
-                np.empty((len(self.nu), 0, ROWS)), np.empty((len(self.nu), 0, self.nu.shape[1]))
+                np.empty((len(self.nu), 0, at.ROWS)), np.empty((len(self.nu), 0, self.nu.shape[1]))
             )
         return self._book.columns(np.stack(rows, axis=1), np.stack(snapshots, axis=1))
 
@@ -197,7 +185,7 @@ class TorchGram:
 
     def _look(self) -> None:
         """Evaluate the runs where they stand: fill the row and what `_move` needs."""
-        shift = self._sum(SHIFT)
+        shift = self._sum(at.SHIFT)
         reading = read(self._pad(self.nu, torch.inf), self._scores, shift=shift)
         log_c = self._flat(reading.log_coefficient)
         top = torch.amax(log_c, -1, keepdim=True)
@@ -217,18 +205,18 @@ class TorchGram:
         )
         length = torch.where(moving, length, 0.0)
         values = {
-            ROW_PATH: self._sum(PATH),
-            ROW_SEPARATOR: self._sum(SEPARATOR),
-            ROW_CURVATURE: self._sum(CURVATURE),
-            ROW_LENGTH: length,
-            ROW_TARGET: self._sum(TARGET),
-            ROW_LEAK: torch.amax(reading.log_leak, -1).double(),
-            ROW_LEAKED: torch.logsumexp(reading.log_leak, -1).double(),
-            ROW_EXCESS: excess,
-            ROW_GAP: shift + torch.amin(self.nu, -1).double(),
-            ROW_GRADIENT: torch.where(moving, log_norm, -torch.inf),
+            at.ROW_PATH: self._sum(at.PATH),
+            at.ROW_SEPARATOR: self._sum(at.SEPARATOR),
+            at.ROW_CURVATURE: self._sum(at.CURVATURE),
+            at.ROW_LENGTH: length,
+            at.ROW_TARGET: self._sum(at.TARGET),
+            at.ROW_LEAK: torch.amax(reading.log_leak, -1).double(),
+            at.ROW_LEAKED: torch.logsumexp(reading.log_leak, -1).double(),
+            at.ROW_EXCESS: excess,
+            at.ROW_GAP: shift + torch.amin(self.nu, -1).double(),
+            at.ROW_GRADIENT: torch.where(moving, log_norm, -torch.inf),
         }
-        self._row.copy_(torch.stack([values[j] for j in range(ROWS)], -1))
+        self._row.copy_(torch.stack([values[j] for j in range(at.ROWS)], -1))
         self._seen = (shift, c, y, inverse, length)
 
     def _move(self) -> None:
@@ -240,15 +228,15 @@ class TorchGram:
         turned = torch.sum(c * self.nu, -1, dtype=torch.float64) + shift * total
         drift = torch.where(length > 0, 1.0 / (size * inverse), 0.0)
         step = length * inverse
-        before = torch.sqrt(torch.clamp(self._sum(SQUARE), min=0.0))
+        before = torch.sqrt(torch.clamp(self._sum(at.SQUARE), min=0.0))
         self.nu += (length[:, None] * (y * inverse[:, None] - drift[:, None])).to(self._dtype)
         self.rho += (step[:, None] * (c - progress[:, None] * self._dual)).to(self._dtype)
-        self._add(SHIFT, length * drift)
-        self._add(TARGET, step * progress)
-        self._add(SQUARE, 2.0 * step * turned + length**2)
-        self._add(PATH, length)
-        self._add(SEPARATOR, step * total)
-        self._add(CURVATURE, torch.where((before > 0) & (length > 0), length**2 / before, 0.0))
+        self._add(at.SHIFT, length * drift)
+        self._add(at.TARGET, step * progress)
+        self._add(at.SQUARE, 2.0 * step * turned + length**2)
+        self._add(at.PATH, length)
+        self._add(at.SEPARATOR, step * total)
+        self._add(at.CURVATURE, torch.where((before > 0) & (length > 0), length**2 / before, 0.0))
         self.time += 1.0
 
     def finite(self) -> np.ndarray:

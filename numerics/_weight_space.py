@@ -14,6 +14,7 @@ from torch import Tensor
 
 from numerics import _optimizer_state
 from numerics._record import MEASURED
+from numerics._threads import threads_for
 from numerics.attention import Scores, Slots, optimal_loss, read
 from numerics.errors import InputError
 from numerics.maxmargin.solution import MaxMargin
@@ -76,8 +77,11 @@ class WeightSpace:
 
         A record at `until` itself is taken only if listed; the next call continues from there.
         """
+        with threads_for(self.W.numel() + self._differences.numel()):
+            return self._advance(set(records.tolist()), until)
+
+    def _advance(self, wanted: set[int], until: int) -> np.ndarray:
         rows = []
-        wanted = set(records.tolist())
         while True:
             if self.t == until and self.t not in wanted:
                 break

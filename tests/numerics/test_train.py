@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from numerics import GradientDescent, InputError, NormalizedGD, Polyak, max_margin, train
+from numerics._threads import SMALL, threads_for
 from numerics.attention import gradient_direction, landscape
 from numerics.datasets import load
 from numerics.run import Run
@@ -197,6 +198,33 @@ def test_an_overflow_is_said() -> None:
     problem = load("gaussian:n=3,T=3,d=8", 0)
     with pytest.raises(InputError, match="overflowed"):
         train(problem, GradientDescent(1e308), steps=50, init=1e3 * np.eye(8), space="weight")
+
+
+def test_small_steps_take_one_thread_and_give_the_others_back() -> None:
+    problem = load("gaussian:n=3,T=4,d=9", 0)
+    before = torch.get_num_threads()
+    try:
+        runs, inside = [], []
+
+        class Watched(torch.optim.SGD):
+            def step(self, closure: Any = None) -> Any:
+                inside.append(torch.get_num_threads())
+                return super().step(closure)
+
+        for threads in (1, 2):
+            torch.set_num_threads(threads)
+            runs.append(train(problem, Polyak(), steps=50, space="weight"))
+            train(problem, steps=3, space="weight", optimizer=lambda W: Watched(W, lr=0.1))
+            assert torch.get_num_threads() == threads
+        assert set(inside) == {1}
+        with threads_for(SMALL):
+            assert torch.get_num_threads() == 2
+        with pytest.raises(KeyError), threads_for(SMALL - 1):
+            raise KeyError
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    np.testing.assert_array_equal(runs[0].history, runs[1].history)
 
 
 def test_no_module_hides_the_function_of_its_name() -> None:
