@@ -7,6 +7,7 @@ of flint's context, and every result encloses the number it stands for.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence as Sequence_
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -32,9 +33,11 @@ class ExactProblem:
 
     gram: arb_mat
     sequences: tuple[Sequence, ...]
+    rows: tuple[int, ...]  # each constraint's sequence
     gaps: tuple[arb, ...]
     optimal_loss: arb
     radius: arb
+    norms: tuple[arb, ...]  # bounds on ||A_k||
     n: int
 
     @classmethod
@@ -65,7 +68,8 @@ class ExactProblem:
         largest = gram[0, 0]
         for k in range(1, N):
             largest = largest.max(gram[k, k])
-        return cls(gram, tuple(sequences), tuple(gaps), floor, largest.sqrt(), problem.n)
+        norms = tuple(gram[k, k].sqrt().abs_upper() for k in range(N))
+        return cls(gram, tuple(sequences), tuple(rows), tuple(gaps), floor, largest.sqrt(), norms, problem.n)
 
 
 def _exact_differences(problem: Problem) -> arb_mat:
@@ -81,18 +85,59 @@ def logit_gaps(problem: Problem, W: np.ndarray) -> list[arb]:
     return [across[k, i] for k, i in enumerate(problem.constraint_sequence.tolist())]
 
 
+def _above(odds: list[arb], gaps: Sequence_[arb], lost: arb, optimal: arb) -> list[arb]:
+    """m - g_k = g_o - g_k - lost, without cancellation at a wrong token that holds all attention."""
+    out = [g - lost for g in gaps]
+    k = max(range(len(odds)), key=lambda k: odds[k].mid())
+    if odds[k] > 1:
+        out[k] = (
+            gaps[k] + sum((a * (gaps[k] - g) for a, g in zip(odds, gaps, strict=True)), arb(0))
+        ) * optimal
+    return out
+
+
+class Part(NamedTuple):
+    """One sequence's share: exp(-mu_k), g_o - g_k - (g_o - m), p_i, and sigma(-m_i)."""
+
+    odds: list[arb]
+    above: list[arb]
+    optimal: arb
+    slope: arb
+
+
 class Look(NamedTuple):
-    """The layer at given logit gaps: c_k, per sequence 1 - p_i, and L - L*."""
+    """The layer at given logit gaps: c_k, per sequence 1 - p_i, L - L*, and what they were made of."""
 
     coefficients: list[arb]
     leaks: list[arb]
     excess: arb
+    parts: list[Part]
+    n: int
+
+    def attention(self) -> list[arb]:
+        """phi_k, the attention on each token that is not optimal."""
+        return [a * part.optimal for part in self.parts for a in part.odds]
+
+    def leaning(self) -> list[arb]:
+        """phi_k (m - g_k)."""
+        return [
+            a * x * part.optimal for part in self.parts for a, x in zip(part.odds, part.above, strict=True)
+        ]
+
+    def weighted_odds(self) -> list[arb]:
+        """phi_k sigma(-m)/n, which is c_k/(m - g_k)."""
+        return [a * (part.optimal * part.slope / self.n) for part in self.parts for a in part.odds]
+
+    def slopes_left(self) -> list[arb]:
+        """sigma(m) of each constraint's sequence."""
+        return [1 - part.slope for part in self.parts for _ in part.odds]
 
 
 def look_at(exact: ExactProblem, mu: list[arb]) -> Look:
     """c_(i,tau) = sigma(-m_i)/n phi_(i,tau) (m_i - g_(i,tau)), with g_(i,o_i) - m_i summed from its terms."""
     coefficients: list[arb] = []
     leaks: list[arb] = []
+    parts: list[Part] = []
     excess = arb(0)
     for first, last, best, settled in exact.sequences:
         if first == last:
@@ -102,15 +147,22 @@ def look_at(exact: ExactProblem, mu: list[arb]) -> Look:
         total = sum(odds, arb(0))
         optimal = 1 / (1 + total)
         lost = sum((a * g for a, g in zip(odds, gaps, strict=True)), arb(0)) * optimal
-        weight = optimal / (exact.n * (1 + (best - lost).exp()))
-        coefficients += [weight * a * (g - lost) for a, g in zip(odds, gaps, strict=True)]
+        slope = 1 / (1 + (best - lost).exp())
+        weight = optimal * slope / exact.n
+        above = _above(odds, gaps, lost, optimal)
+        coefficients += [weight * a * x for a, x in zip(odds, above, strict=True)]
         leaks.append(total * optimal)
+        parts.append(Part(odds, above, optimal, slope))
         excess += (lost.expm1() * settled).log1p()
-    return Look(coefficients, leaks, excess / exact.n)
+    return Look(coefficients, leaks, excess / exact.n, parts, exact.n)
 
 
-def step_length(law: Law, t: int, norm: arb, excess: arb) -> tuple[arb, arb]:
-    """(e_t, e_t/||grad L||) of the rule, each formed without the other's rounding."""
+def step_length(law: Law, t: int, norm: arb, excess: arb) -> tuple[arb, arb, tuple[float, float]]:
+    """(e_t, e_t/||grad L||, (p, q) of the branch e_t ~ ||grad L||^p (L - L*)^q) of the rule.
+
+    The first two are each formed without the other's rounding. (p, q) is (0, 0) at the cap, and (NaN, NaN)
+    where the balls do not tell which branch it is.
+    """
     scale = arb(law.scale)
     if law.exponent:
         scale *= arb(t + 1) ** (-arb(law.exponent))
@@ -118,13 +170,13 @@ def step_length(law: Law, t: int, norm: arb, excess: arb) -> tuple[arb, arb]:
         scale *= _power(excess, law.q)
     length, factor = scale * _power(norm, law.p), scale * _power(norm, law.p - 1)
     if law.cap == math.inf:
-        return length, factor
+        return length, factor, (law.p, law.q)
     cap = arb(law.cap)
     if length < cap:
-        return length, factor
+        return length, factor, (law.p, law.q)
     if length >= cap:
-        return cap, cap / norm
-    return length.min(cap), factor.min(cap / norm)
+        return cap, cap / norm, (0.0, 0.0)
+    return length.min(cap), factor.min(cap / norm), (math.nan, math.nan)
 
 
 def _power(x: arb, exponent: float) -> arb:

@@ -6,8 +6,10 @@ constraints (section 2 of the paper): W_t = W_0 + sum_k b_k A_k, -grad L = sum_k
     mu_(t+1) = mu_t + (e_t/||grad L||) K c,    b_(t+1) = b_t + (e_t/||grad L||) c.
 
 Scores may be unequal and sequences of different length. What is enclosed is the run in exact arithmetic, not
-the float run: their distance is the float engine's own error (`CertifiedRun.float_error`). Balls widen by a
-few bits a step, the more the longer the steps, so the precision is raised until they end narrow enough.
+the float run: their distance is the float engine's own error (`CertifiedRun.float_error`). The trajectory is
+computed at exact points, and the run's distance from it is bounded step by step by the derivative of the step
+(`numerics._ball_deviation`). So the precision does not grow with the number of steps, unless the run itself
+is chaotic: then a rounding error doubles every few steps, and no float run follows the exact one for long.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ import numpy as np
 from flint import arb, arb_mat, ctx
 from jaxtyping import Float, Int
 
-from numerics._ball_layer import ExactProblem, dot, logit_gaps, look_at, step_length
+from numerics._ball_deviation import Deviation, StepShape
+from numerics._ball_layer import ExactProblem, Look, dot, logit_gaps, look_at, step_length
 from numerics._record import COLUMNS
 from numerics.errors import CertificationError, InputError
 from numerics.maxmargin.certificate import LARGEST_BITS, Certificate
@@ -40,6 +43,7 @@ FLOAT_ERROR = 1e-9
 """The float engine's stated error: a recorded number lies within its enclosure plus this, on the scale of its
 column. The verdicts on float runs allow bounds the same slack."""
 SIZE_LIMIT = 1_000  # constraints
+LONGEST_STEP = 1e300
 ENCLOSED = COLUMNS[1:]
 TARGET_COLUMNS = ("target_component", "residual_norm", "direction_gap")
 _NAN = arb.nan()
@@ -181,7 +185,8 @@ def certify(
     max-margin solution, by its certificate; where it cannot be certified they are NaN, with the reason.
 
     Raises InputError when the run is not by one of the step-size rules, is larger than 1000 constraints, or
-    its recorded steps are not steps of it; CertificationError when `max_bits` do not suffice.
+    its recorded steps are not steps of it; CertificationError when `max_bits` do not suffice, or a step is
+    longer than 1e300, as Polyak's may be without a cap where attention is stuck at a wrong token.
     """
     precision = START_BITS if bits is None else bits
     if not 32 <= precision <= max_bits:
@@ -203,12 +208,11 @@ def certify(
             try:
                 rows, target = _repeat(run, steps, certificate, precision, radius, advance)
             except _TooWideError as wide:
-                following = max(2 * precision, wide.needed)
                 if precision >= max_bits:
                     raise CertificationError(
                         f"not certified at {precision} bits: {wide} (at most {max_bits} bits were allowed)"
                     ) from None
-                precision = min(following, max_bits)
+                precision = min(wide.needed, max_bits)
                 continue
         return CertifiedRun(
             run=run,
@@ -273,33 +277,41 @@ def _repeat(
     """All rows of the run at one precision, and the target they are about. Raises _TooWideError."""
     problem, law = run.problem, run.rule.law
     exact = ExactProblem.of(problem)
-    N = problem.n_constraints
-    mu = [arb(0)] * N
-    square_0 = arb(0)
+    N, R = problem.n_constraints, exact.norms
+    mu = [arb(0)] * N  # of the computed trajectory, W~_t = W_0 + sum_s f~_s sum_k c~_k A_k, as is `square`
+    square = arb(0)
     if run.init is not None and np.any(run.init):
         mu = logit_gaps(problem, run.init)
-        square_0 = sum((arb(float(x)) ** 2 for x in np.ravel(run.init)), arb(0))
-    mu_0, b = mu, [arb(0)] * N
+        square = sum((arb(float(x)) ** 2 for x in np.ravel(run.init)), arb(0))
     target = None if certificate is None else _Target.of(certificate, exact.gram)
+    deviation = Deviation.of(exact, problem.gram(), run.target)
     path, separator, curvature, excess_sum = arb(0), arb(0), arb(0), arb(0)
     wanted, rows = set(steps.tolist()), []
     for t in range(int(steps[-1]) + 1):
         look = look_at(exact, mu)
-        c = look.coefficients
-        y = (exact.gram * arb_mat(N, 1, c)).entries()
-        square = dot(c, y)
-        if not (square > 0 and look.excess > 0):
-            raise _TooWideError(
-                f"the gradient's norm cannot be told from 0 at step {t}", _needed(bits, mu, t, run)
-            )
-        norm = square.sqrt()
-        length, factor = step_length(law, t, norm, look.excess)
-        weight_square = square_0 + dot(b, [x + x_0 for x, x_0 in zip(mu, mu_0, strict=True)])
-        if not (weight_square > 0 or weight_square.is_zero()):
-            raise _TooWideError(
-                f"the weight norm cannot be told from 0 at step {t}", _needed(bits, mu, t, run)
-            )
-        u = weight_square.sqrt()
+        mid = [x.mid() for x in look.coefficients]
+        pull = (exact.gram * arb_mat(N, 1, mid)).entries()
+        slope = dot(mid, pull)  # ||sum_k c~_k A_k||^2
+        if not (slope > 0 and look.excess > 0):
+            raise _TooWideError(f"the gradient's norm cannot be told from 0 at step {t}", 2 * bits)
+        root = slope.sqrt()
+        norm = root + arb(0, _moved(look, mid, R))
+        _, factor, _ = step_length(law, t, norm, look.excess)
+        # The run itself: everything at any point within the distance of the computed one.
+        away = deviation.distance
+        wide_mu = [x + arb(0, away * reach) for x, reach in zip(mu, deviation.reach, strict=True)]
+        seen = look_at(exact, wide_mu)
+        moved = _moved(seen, mid, R)
+        wide_norm = root + arb(0, moved)
+        far = arb(0, away * deviation.stretch)
+        if not (square > 0 or square.is_zero()):
+            raise _TooWideError(f"the weight norm cannot be told from 0 at step {t}", 2 * bits)
+        u = square.sqrt() + far
+        if not (wide_norm > 0 and seen.excess > 0 and (u > 0 or u.is_zero())):
+            raise _TooWideError(f"the run cannot be told from a stationary point at step {t}", 2 * bits)
+        length, wide_factor, powers = step_length(law, t, wide_norm, seen.excess)
+        if length > LONGEST_STEP:
+            raise CertificationError(f"step {t} is longer than {LONGEST_STEP:g}: give the rule a cap")
         if t in wanted:
             row = {
                 "path_length": path,
@@ -307,31 +319,39 @@ def _repeat(
                 "curvature_sum": curvature,
                 "step_length": length,
                 "weight_norm": u,
-                **_towards(target, mu, u, weight_square),
-                "log_attention_gap": _extreme(look.leaks, arb.max).log(),
-                "log_total_attention_gap": sum(look.leaks, arb(0)).log(),
-                "log_excess_loss": look.excess.log(),
-                "loss": exact.optimal_loss + look.excess,
-                "min_logit_gap": _extreme(mu, arb.min),
-                "log_gradient_norm": norm.log(),
+                **_towards(target, mu, square, far),
+                "log_attention_gap": _extreme(seen.leaks, arb.max).log(),
+                "log_total_attention_gap": sum(seen.leaks, arb(0)).log(),
+                "log_excess_loss": seen.excess.log(),
+                "loss": exact.optimal_loss + seen.excess,
+                "min_logit_gap": _extreme(wide_mu, arb.min),
+                "log_gradient_norm": wide_norm.log(),
                 "separator_excess": _NAN if target is None else excess_sum,
             }
-            wide = _wide(row, problem, radius, certificate is not None)
-            if wide:
-                raise _TooWideError(
-                    f"the radius of {wide} misses {radius:g} at step {t}", _needed(bits, mu, t, run)
-                )
+            _check_width(row, problem, radius, certificate is not None, bits, t)
             rows.append(row)
             advance(t)
+        c = seen.coefficients
         path += length
-        separator += factor * sum(c, arb(0))
+        separator += wide_factor * sum(c, arb(0))
         if target is not None:
-            excess_sum += factor * sum((x * c[k] for k, x in target.beyond), arb(0))
-        if not weight_square.is_zero():
+            excess_sum += wide_factor * sum((x * c[k] for k, x in target.beyond), arb(0))
+        if not square.is_zero():
             curvature += length**2 / u
-        mu = [x + factor * z for x, z in zip(mu, y, strict=True)]
-        b = [x + factor * z for x, z in zip(b, c, strict=True)]
+        around = [x + arb(0, moved * r) for x, r in zip(pull, R, strict=True)]
+        shape = StepShape(length, wide_norm, around, powers)
+        if not deviation.advance(seen, shape, deviation.local(factor, look.coefficients)):
+            raise _TooWideError(f"the distance to the run cannot be bounded at step {t}", 2 * bits)
+        f = factor.mid()
+        square += f * (2 * dot(mid, mu) + f * slope)
+        mu = [x + f * z for x, z in zip(mu, pull, strict=True)]
     return rows, target
+
+
+def _moved(look: Look, mid: list[arb], R: tuple[arb, ...]) -> arb:
+    """A bound on ||grad L - (-sum_k c~_k A_k)||."""
+    gaps = ((x - m).abs_upper() * r for x, m, r in zip(look.coefficients, mid, R, strict=True))
+    return sum(gaps, arb(0)).abs_upper()
 
 
 @dataclass(frozen=True, eq=False)
@@ -365,16 +385,17 @@ class _Target:
         return cls(dual, norm, 1 / norm, beyond)
 
 
-def _towards(target: _Target | None, mu: list[arb], u: arb, square: arb) -> dict[str, arb]:
-    """The columns about the max-margin direction."""
+def _towards(target: _Target | None, mu: list[arb], square: arb, far: arb) -> dict[str, arb]:
+    """The columns about the max-margin direction, at any W within `far` of the computed one."""
     if target is None:
         return dict.fromkeys(TARGET_COLUMNS, _NAN)
     v = dot(target.dual, mu) * target.margin
-    rest = (square - v**2).nonnegative_part()
+    rest = (square - v**2).nonnegative_part().sqrt() + far
+    v, u = v + far, square.sqrt() + far
     gap = _NAN
     if not square.is_zero():
-        gap = rest / (u * (u + v)) if v > 0 else 1 - v / u
-    return {"target_component": v, "residual_norm": rest.sqrt(), "direction_gap": gap}
+        gap = rest**2 / (u * (u + v)) if v > 0 else 1 - v / u
+    return {"target_component": v, "residual_norm": rest.nonnegative_part(), "direction_gap": gap}
 
 
 def _extreme(balls: list[arb], pick: Any) -> arb:
@@ -384,22 +405,22 @@ def _extreme(balls: list[arb], pick: Any) -> arb:
     return out
 
 
-def _wide(row: dict[str, arb], problem: Problem, radius: float, target: bool) -> str | None:
-    """The first column whose ball is too wide."""
+def _check_width(
+    row: dict[str, arb], problem: Problem, radius: float, target: bool, bits: int, t: int
+) -> None:
+    """Raise _TooWideError for the widest ball of the row that misses the radius."""
     u, path = row["weight_norm"], row["path_length"]
-    for name in ENCLOSED:
-        ball = row[name]
-        if name in TARGET_COLUMNS and (not target or (name == "direction_gap" and u.is_zero())):
+    widest, name = arb(0), ""
+    for column in ENCLOSED:
+        ball = row[column]
+        if column in TARGET_COLUMNS and (not target or (column == "direction_gap" and u.is_zero())):
             continue
-        if not (ball.is_finite() and ball.rad() <= radius * _scale(name, ball, u, path, problem)):
-            return name
-    return None
-
-
-def _needed(bits: int, mu: list[arb], t: int, run: Run) -> int:
-    """How many bits the run is likely to need, from how many the first t steps have cost."""
-    if t < 8:
-        return 2 * bits
-    kept = min((x.rel_one_accuracy_bits() for x in mu), default=0)
-    lost = max(bits - kept, 0) / t
-    return 64 * math.ceil((lost * run.steps + 192) / 64)
+        scale = _scale(column, ball, u, path, problem)
+        if not ball.is_finite() or (scale.is_zero() and not ball.rad().is_zero()):
+            raise _TooWideError(f"{column} is not bounded at step {t}", 2 * bits)
+        if ball.rad() > radius * scale and ball.rad() / scale > widest:
+            widest, name = (ball.rad() / scale).mid(), column
+    if name:
+        lacking = math.ceil(float((widest / radius).log())) / math.log(2)
+        needed = 64 * math.ceil((bits + lacking + 32) / 64)
+        raise _TooWideError(f"the radius of {name} misses {radius:g} at step {t}", needed)
