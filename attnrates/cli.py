@@ -176,8 +176,18 @@ def check(
             help="Repeat the runs in ball arithmetic; exit 1 unless every claimed bound is proved.",
         ),
     ] = False,
+    pairs: Annotated[
+        bool,
+        typer.Option("--pairs", help="List the pairs of constraints that break (N) instead of verdicts."),
+    ] = False,
 ) -> int:
     """Hold every run in DIR against every theorem; exit 1 when a bound whose hypotheses hold is violated."""
+    if pairs:
+        if certified or own:
+            raise typer.BadParameter("--pairs goes with neither --certified nor --theory")
+        from attnrates._pairs import pairs as listing
+
+        return listing(folder, json=json)
     from attnrates._check import check as command
 
     return command(folder, json=json, certified=certified, own=own)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rich.padding import Padding
@@ -14,12 +14,13 @@ from numerics.steps import RULES
 from paper_figs import runs
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from rich.console import Console
 
     from theory import Verdict
+    from theory.relaxed import Relaxed
 
 STATES = ("holds", "fails", "unknown")
 STYLE = {"holds": "green", "not claimed": "yellow", "VIOLATED": "bold red"}
@@ -31,6 +32,13 @@ class Row:
 
     run: str
     verdict: Verdict
+    relaxed: Mapping[str, Relaxed] = field(default_factory=dict)
+
+    @property
+    def from_step(self) -> int | None:
+        """The first recorded step of which the claim speaks; None where nothing is claimed."""
+        steps = self.verdict.steps
+        return int(steps[0]) if self.verdict.holds is not None and len(steps) else None
 
     @property
     def outcome(self) -> str:
@@ -43,7 +51,8 @@ class Row:
         checks = self.verdict.hypotheses
         groups = {state: [name for name, check in checks.items() if check.state == state] for state in STATES}
         missing = [f"{state}: {' '.join(groups[state])}" for state in ("fails", "unknown") if groups[state]]
-        return "; ".join(missing) or ("met: " + " ".join(checks) if checks else "needs none")
+        late = f"; from step {self.from_step}" if (self.from_step or 0) > 1 else ""
+        return "; ".join(missing) or ("met: " + " ".join(checks) if checks else "needs none") + late
 
     @property
     def reasons(self) -> list[str]:
@@ -51,6 +60,16 @@ class Row:
         checks = self.verdict.hypotheses.items()
         words = {"fails": "fails", "unknown": "is unknown"}
         return [f"{name} {words[c.state]}: {c.detail}" for name, c in checks if c.state != "holds"]
+
+    @property
+    def instead(self) -> list[str]:
+        """Where (E) fails, which weaker conditions the run meets, and from which step on."""
+        equal = self.verdict.hypotheses.get("E")
+        if equal is None or equal.state != "fails":
+            return []
+        said = [(found.from_step, found.says) for found in self.relaxed.values()]
+        met = [f"instead, from step {step} on: {says}" for step, says in said if step is not None]
+        return met + [f"not even at the last step: {says}" for step, says in said if step is None]
 
     def to_dict(self) -> dict[str, Any]:
         """The row of `attnrates check --json`; holds is true, false or null (not claimed)."""
@@ -64,6 +83,8 @@ class Row:
             "worst_step": None if verdict.worst_step is None else int(verdict.worst_step),
             "hypotheses": {name: check.state for name, check in verdict.hypotheses.items()},
             "details": {name: check.detail for name, check in verdict.hypotheses.items()},
+            "from_step": self.from_step,
+            "relaxed": {name: found.from_step for name, found in self.relaxed.items()},
         }
 
 
@@ -74,12 +95,14 @@ def check_folder(folder: Path) -> list[Row]:
     """
     import theory
     from numerics.run import Run
+    from theory.relaxed import relaxed
 
     rows = []
     for place in runs.find(folder):
         name = place.relative_to(folder).as_posix() if place != folder else place.absolute().name
-        verdicts = theory.check_all(Run.load(place))
-        rows += [Row(name, verdict) for verdict in verdicts if not _about_another_rule(verdict)]
+        run = Run.load(place)
+        verdicts, instead = theory.check_all(run), relaxed(run)
+        rows += [Row(name, verdict, instead) for verdict in verdicts if not _about_another_rule(verdict)]
     return rows
 
 
@@ -123,7 +146,8 @@ def print_table(rows: Sequence[Row], console: Console) -> None:
                 Text(row.outcome, style=STYLE[row.outcome]),
             )
         console.print(table)
-        for reason in dict.fromkeys(reason for row in group for reason in row.reasons):
+        reasons = [reason for row in group for reason in row.reasons]
+        for reason in dict.fromkeys(reasons + [line for row in group for line in row.instead]):
             console.print(Padding(Text(reason), (0, 0, 0, 2)))
     console.print(Text(summary(rows)))
 

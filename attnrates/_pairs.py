@@ -1,0 +1,71 @@
+"""`attnrates check --pairs`: the pairs of constraints that break (N), and the tokens chosen instead."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from attnrates._console import print_json
+from paper_figs import runs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numerics.run import Run
+
+
+def pairs(folder: Path, *, json: bool) -> int:
+    """List, for every run in `folder`, all pairs that break (N), and the wrong tokens that it ends on."""
+    from numerics.run import Run
+
+    found = [(_name(folder, place), _of(Run.load(place))) for place in runs.find(folder)]
+    if json:
+        print_json([{"run": name} | answer for name, answer in found])
+    else:
+        for name, answer in found:
+            _print(name, answer)
+    return 0
+
+
+def _of(run: Run) -> dict[str, Any]:
+    from theory.obtuse import breaking_pairs
+
+    problem = run.problem if run.joint is None else run.joint.reference
+    broken = breaking_pairs(problem, run.target)
+    gaps = problem.logit_gaps(run.weights)
+    wrong = []
+    for i in range(problem.n):
+        own = np.flatnonzero(problem.constraint_sequence == i)
+        if own.size and gaps[own].min() <= 0:
+            wrong.append([i, int(problem.constraint_token[own[np.argmin(gaps[own])]])])
+    return {
+        "pairs": None
+        if broken is None
+        else [
+            {"first": pair.first, "second": pair.second, "product": pair.product, "certain": pair.certain}
+            for pair in broken
+        ],
+        "chosen_instead": wrong,
+    }
+
+
+def _print(name: str, answer: dict[str, Any]) -> None:
+    broken, wrong = answer["pairs"], answer["chosen_instead"]
+    print(name)
+    if broken is None:
+        print("  (N) is unknown or fails: there is no margin, or the problem is too large to enclose")
+    elif not broken:
+        print("  (N) holds: no pair of constraints breaks it")
+    else:
+        print(f"  (N): {len(broken)} pairs of constraints have <A_k, A_l> <= -g*^2, as (sequence, token)")
+    for pair in broken or []:
+        low, high = pair["product"]
+        doubt = "" if pair["certain"] else ", within rounding of -g*^2"
+        print(f"  {pair['first']} and {pair['second']}: <A_k, A_l> in [{low:.6g}, {high:.6g}]{doubt}")
+    if wrong:
+        print("  chosen instead of the optimal token: " + ", ".join(f"({i}, {k})" for i, k in wrong))
+
+
+def _name(folder: Path, place: Path) -> str:
+    return place.relative_to(folder).as_posix() if place != folder else place.absolute().name
