@@ -43,7 +43,7 @@ CURVE = "#CC3311"
 
 def parts(*, quick: bool = False) -> dict[str, Part]:
     """Give the two planes: d against n at one ratio of signal to noise, and against that ratio at one n."""
-    dimensions = [4**k for k in range(1, 8)] if quick else [2**k for k in range(2, 17)]
+    dimensions = [4, 64, 1024, 16384] if quick else [2**k for k in range(2, 17)]
     common = {
         "d": dimensions,
         "T": 4,
@@ -55,7 +55,7 @@ def parts(*, quick: bool = False) -> dict[str, Part]:
     return {
         "sequences": Part(
             options=common
-            | {"axis": "n", "values": [2, 6, 20] if quick else [2, 3, 4, 6, 9, 13, 20], "ratio": 20.0}
+            | {"axis": "n", "values": [2, 5, 12] if quick else [2, 3, 4, 6, 9, 13, 20], "ratio": 20.0}
         ),
         "signal": Part(
             options=common
