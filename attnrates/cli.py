@@ -327,6 +327,28 @@ def finetune(
     )
 
 
+@app.command(epilog="Example: attnrates sweep grid.toml --out sweep")
+def sweep(
+    grid: Annotated[
+        Path, typer.Argument(metavar="GRID.toml", help="Rules, steps, data and seeds: see the README.")
+    ],
+    *,
+    out: Annotated[Path, typer.Option(help="Folder of the Parquet data set; finished cells are kept.")],
+    scheduler: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Of a Dask scheduler, such as tcp://host:8786."),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes on this machine (default: one a core).")
+    ] = None,
+) -> int:
+    """Run a grid of rules, steps, data and seeds in parallel. Interrupted, the same command goes on."""
+    _one_thread()
+    from attnrates._sweep import sweep as command
+
+    return command(grid, out=out, scheduler=scheduler, workers=workers)
+
+
 @app.command(epilog="Example: attnrates figures --only fixed-decoder --out figures")
 def figures(
     *,

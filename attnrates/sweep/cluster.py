@@ -1,0 +1,133 @@
+"""The cells handed to a Dask cluster, here or at an address: workers compute, this process writes.
+
+A worker that dies takes only the cells it was working on, and they are handed out again; when the scheduler
+dies, what has come back is on disk.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from attnrates.sweep import cell as work
+from attnrates.sweep.grid import Cell
+from numerics.errors import AttnratesError, InputError
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+AHEAD = 4  # cells handed out for each worker: enough to keep it busy, few enough to lose little
+ATTEMPTS = 50  # that may end with a worker's death before a cell is held responsible
+SILENCE = 20.0  # seconds without a scheduler before it is given up
+
+
+class SchedulerLostError(AttnratesError):
+    """The scheduler does not answer any more."""
+
+
+@contextmanager
+def connect(address: str | None, workers: int | None) -> Iterator[Client]:
+    """Start a cluster of processes on this machine, or connect to the scheduler at an address.
+
+    Raises:
+        InputError: Dask is not installed, or no scheduler answers.
+    """
+    if find_spec("distributed") is None:
+        raise InputError("a sweep needs Dask: pip install '.[sweep]'")
+    import dask
+    from distributed import Client, LocalCluster
+
+    with dask.config.set(
+        {
+            "distributed.scheduler.allowed-failures": ATTEMPTS,
+            "distributed.comm.timeouts.connect": f"{SILENCE:.0f}s",
+            "distributed.comm.timeouts.tcp": f"{SILENCE:.0f}s",
+            "distributed.logging.distributed": "critical",
+            "distributed.admin.large-graph-warning-threshold": "1GB",
+        }
+    ):
+        if address is not None:
+            try:
+                client = Client(address, timeout=SILENCE, set_as_default=False)
+            except (OSError, ValueError, TypeError) as error:
+                raise InputError(f"no scheduler answers at {address!r}: {error}") from None
+            with client:
+                yield client
+            return
+        os.environ.setdefault("OMP_NUM_THREADS", "1")  # inherited by the workers
+        cluster = LocalCluster(
+            n_workers=workers or os.cpu_count() or 1,
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            dashboard_address=None,
+            silence_logs=50,
+        )
+        with cluster, Client(cluster, set_as_default=False) as client:
+            yield client
+
+
+def outcomes(client: Client, cells: Sequence[Cell], *, check: bool) -> Iterator[tuple[Cell, work.Outcome]]:
+    """Have the cells computed; give each as it comes back.
+
+    Raises:
+        SchedulerLostError: the scheduler is gone.
+        InputError: the workers run other code than this process.
+    """
+    from distributed import TimeoutError as NotYet
+    from distributed import wait
+    from distributed.scheduler import KilledWorker
+
+    waiting = deque((cell, 0) for cell in cells)
+    running: dict[Future, tuple[Cell, int]] = {}
+    own = work.code()
+    silent = 0.0
+    while waiting or running:
+        room = AHEAD * max(1, len(_workers(client))) - len(running)
+        for _ in range(min(room, len(waiting))):
+            cell, attempt = waiting.popleft()
+            future = client.submit(
+                work.compute,
+                cell.setting,
+                check=check,
+                key=f"attnrates-{cell.key}-{attempt}",
+                pure=False,
+            )
+            running[future] = (cell, attempt)
+        try:
+            with client.as_current():
+                done = wait(list(running), timeout=1.0, return_when="FIRST_COMPLETED").done
+        except (NotYet, TimeoutError):
+            done = set()
+        except Exception as error:  # the client says in many ways that it has lost its scheduler
+            raise SchedulerLostError(f"the scheduler is gone: {error}") from None
+        silent = 0.0 if client.status == "running" else silent + 1.0
+        if silent >= SILENCE or client.status in ("closed", "closing"):
+            raise SchedulerLostError("the scheduler is gone")
+        for future in done:
+            cell, attempt = running.pop(future)
+            if future.status == "finished":
+                outcome = future.result()
+                if outcome.code != own:
+                    raise InputError(
+                        "the workers have another version of attnrates than this process; install the same"
+                    )
+                yield cell, outcome
+            elif future.status == "error" and not isinstance(failure := future.exception(), KilledWorker):
+                yield cell, work.Outcome(own, error=f"{type(failure).__name__}: {failure}")
+            elif attempt >= ATTEMPTS:
+                yield cell, work.Outcome(own, error=f"{attempt} workers died while they ran this cell")
+            else:  # the worker was killed, or the future cancelled when the scheduler was lost and came back
+                waiting.append((cell, attempt + 1))
+
+
+def _workers(client: Client) -> dict[str, Any]:
+    """Give the workers now known; none where the scheduler does not answer."""
+    try:
+        return dict(client.scheduler_info(n_workers=-1)["workers"])
+    except Exception:  # it answers in many ways that it cannot
+        return {}

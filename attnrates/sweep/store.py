@@ -1,0 +1,95 @@
+"""A sweep on disk: Parquet files that pandas, polars and DuckDB open as one table, written by one process.
+
+    DIR/sweep.json                          the cells' number and the code that makes them
+    DIR/history/rule=ngd/KEY.parquet        a cell's history
+    DIR/verdicts/rule=ngd/KEY.parquet       its verdicts
+    DIR/refused/KEY.json                    a cell that cannot be run, and why
+
+Every file appears whole or not at all. A cell is finished when its history is there: it is written last.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+from attnrates.sweep import cell as work
+from attnrates.sweep.grid import Cell
+from numerics.errors import InputError
+from numerics.files import atomic_write
+
+FORMAT = "attnrates-sweep"
+OLD = 3600.0  # seconds: no write takes so long, a temporary file of that age is left from a crash
+
+
+class Store:
+    """The folder of a sweep. Raises InputError when it holds something else or a sweep by other code."""
+
+    def __init__(self, folder: Path) -> None:
+        """Make the folder, or go on with the sweep that it holds."""
+        self.folder = folder
+        self.note = folder / "sweep.json"
+        wanted = {"format": FORMAT, "code": work.code()}
+        if self.note.exists():
+            known = self._read_note()
+            if known.get("format") != FORMAT:
+                raise InputError(f"{self.note}: is no sweep's note; choose another folder")
+            if known.get("code") != wanted["code"]:
+                raise InputError(
+                    f"{folder}: was made by other code, whose cells would be mixed; choose another folder"
+                )
+            self._tidy()
+            return
+        if folder.exists() and any(folder.iterdir()):
+            raise InputError(f"{folder}: is not empty and holds no sweep; choose another folder")
+        folder.mkdir(parents=True, exist_ok=True)
+        with atomic_write(self.note) as stream:
+            stream.write(json.dumps(wanted, indent=2).encode())
+
+    def _read_note(self) -> dict[str, str]:
+        try:
+            known = json.loads(self.note.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError) as error:
+            raise InputError(f"{self.note}: cannot be read: {error}") from None
+        return known if isinstance(known, dict) else {}
+
+    def _tidy(self) -> None:
+        """Remove what a write that was killed has left."""
+        for path in self.folder.rglob(".*.tmp"):
+            if time.time() - path.stat().st_mtime > OLD:
+                path.unlink(missing_ok=True)
+
+    def history(self, cell: Cell) -> Path:
+        """Where a cell's history is."""
+        return self.folder / "history" / f"rule={cell.setting.rule}" / f"{cell.key}.parquet"
+
+    def verdicts(self, cell: Cell) -> Path:
+        """Where a cell's verdicts are."""
+        return self.folder / "verdicts" / f"rule={cell.setting.rule}" / f"{cell.key}.parquet"
+
+    def finished(self, cell: Cell, *, check: bool) -> bool:
+        """Whether a cell need not be run again: it is there, with its verdicts where they are wanted."""
+        return self.history(cell).is_file() and (not check or self.verdicts(cell).is_file())
+
+    def add(self, cell: Cell, outcome: work.Outcome) -> None:
+        """Write what a cell gave. Raises OSError when it cannot be written; nothing is left behind then."""
+        if outcome.error is not None:
+            note = {"setting": asdict(cell.setting), "error": outcome.error}
+            _write(self.folder / "refused" / f"{cell.key}.json", json.dumps(note, indent=2).encode())
+            return
+        assert outcome.history is not None
+        if outcome.verdicts is not None:
+            _write(self.verdicts(cell), outcome.verdicts)
+        _write(self.history(cell), outcome.history)
+        (self.folder / "refused" / f"{cell.key}.json").unlink(missing_ok=True)
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_write(path) as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())  # after a power failure too, a file that is there is whole
