@@ -182,6 +182,8 @@ class Run:
         for name, shape in shapes.items():
             if name in arrays and (arrays[name].shape != shape or not np.isfinite(arrays[name]).all()):
                 raise InputError(f"{path / 'arrays.npz'}: {name} must be finite numbers of shape {shape}")
+        if entries is None and "decoder" in arrays:
+            raise InputError(f"{path}: has a trained decoder, of which the manifest says nothing")
         try:
             rule = rule_from_dict(manifest["rule"])
             joint = None if entries is None else Joint.from_arrays(problem, entries, arrays, len(history))
