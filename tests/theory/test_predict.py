@@ -5,7 +5,8 @@ import pytest
 from flint import arb
 
 from numerics import Problem
-from numerics.errors import CertificationError, InputError
+from numerics.datasets import load
+from numerics.errors import InputError
 from numerics.steps import GradientDescent, NormalizedGD, Polyak
 from numerics.training import train
 from theory.predict import predict
@@ -125,25 +126,114 @@ def test_a_cap_is_the_limit_of_polyak_steps_when_it_is_lower():
     assert predict(at, Polyak(cap=0.01)).step == arb(0.01)
 
 
-def test_an_inactive_constraint_is_named():
+def test_an_inactive_constraint_leaves_the_limit_to_the_run():
     rng = np.random.default_rng(1)
     tokens = rng.standard_normal((1, 3, 6))
     tokens[0, :, 0] = [1.0, 0.0, 0.0]
     tokens[0, 2] = tokens[0, 0] + 9 * (tokens[0, 1] - tokens[0, 0])
     tokens[0, 2, 0] = 0.0
     at = Problem(tokens, rng.standard_normal((1, 6)), np.ones(1), np.eye(6)[0])
-    with pytest.raises(InputError, match="token 2"):
+    found = predict(at, Polyak())
+    assert found.support.tolist() == [True, False]
+    assert found.gap > 1
+    assert found.residual is None
+    assert found.constant is None
+    assert found.stable_below > 1e300  # M alone spans the support
+
+
+def test_a_constraint_of_margin_1_without_a_multiplier_is_named():
+    """A_2 = A_1 + (something orthogonal to M): its margin is 1 and its multiplier 0."""
+    tokens = np.zeros((1, 3, 3))
+    tokens[0, 0, 0], tokens[0, 2, 1] = 1.0, 1.0
+    at = Problem(tokens, np.eye(3)[:1], np.ones(1), np.eye(3)[0])
+    with pytest.raises(InputError, match="token 2 has margin 1 and multiplier 0"):
         predict(at, Polyak())
 
 
-def test_dependent_constraints_are_refused():
-    rng = np.random.default_rng(2)
-    tokens = rng.standard_normal((1, 3, 6))
-    tokens[0, :, 0] = [1.0, 0.0, 0.0]
-    tokens[0, 2] = tokens[0, 1]
-    at = Problem(tokens, rng.standard_normal((1, 6)), np.ones(1), np.eye(6)[0])
-    with pytest.raises(CertificationError, match="dependent"):
-        predict(at, Polyak())
+def dependent(seed: int) -> Problem:
+    """A repeated token, and one on the segment between two others: five directions for seven constraints."""
+    rng = np.random.default_rng(seed)
+    while True:
+        tokens = np.round(rng.standard_normal((3, 4, 30)) * 2**10) / 2**12
+        queries = rng.standard_normal((3, 30)) / np.sqrt(30)
+        tokens[0, 2] = tokens[0, 1]
+        tokens[1, 2] = (tokens[1, 0] + tokens[1, 1]) / 2
+        tokens[:, :, 0], tokens[:, 3, 0] = 0, rng.exponential(1, 3) + 0.5
+        at = Problem(tokens, queries, np.ones(3), np.eye(30)[0])
+        found = predict(at, NormalizedGD(1.0))
+        if found.support.all():
+            return at
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_dependent_constraints_are_predicted_and_observed(seed):
+    print("seed", seed)
+    at = dependent(seed)
+    assert np.linalg.matrix_rank(at.gram()) < at.n_constraints
+    rule = NormalizedGD(0.7 * float(predict(at, NormalizedGD(1.0)).stable_below.mid()))
+    found = predict(at, rule)
+    assert found.residual.rad() < 1e-12
+    run = train(at, rule, steps=STEPS, record=[STEPS])
+    observed = STEPS**2 * run.history["direction_gap"].iloc[-1]
+    print("observed", observed, "predicted", found.constant)
+    assert observed == pytest.approx(float(found.constant.mid()), rel=1e-4)
+    assert run.history["residual_norm"].iloc[-1] == pytest.approx(float(found.residual.mid()), rel=1e-8)
+
+
+def test_the_balanced_point_of_a_repeated_token_is_that_of_the_sum_of_their_weights():
+    """The enclosure of Krawczyk's method against the closed form of the merged problem."""
+    at = dependent(1)
+    found = predict(at, NormalizedGD(1.0))
+    K, scores = at.gram(), at.scores[np.arange(at.n), at.optimal][at.constraint_sequence]
+    w = at.score_gaps / (1 + np.exp(scores)) / at.n
+    x = np.zeros(at.n_constraints)
+    for _ in range(200):  # Newton's method in floats on the strictly convex function, in the values <A_k, z>
+        alpha = w * np.exp(-K @ x)
+        x += np.linalg.lstsq(K @ (alpha[:, None] * K), K @ alpha - 1, rcond=None)[0]
+    z = x - (x.sum() * float(found.margin.mid()) ** 2) * np.linalg.lstsq(K, np.ones(len(K)), rcond=None)[0]
+    assert np.sqrt(z @ K @ z) == pytest.approx(float(found.balanced.mid()), rel=1e-7)
+
+
+@pytest.mark.parametrize(("spec", "seed"), [("digits:3v5,n=8", 1), ("gaussian:n=5,T=4,d=6", 1)])
+def test_without_full_support_the_constant_follows_from_the_run_s_own_limit(spec, seed):
+    """Digits, and Gaussian data in few dimensions: the support's part is predicted, the rest observed."""
+    at = load(spec, seed)
+    before = predict(at, NormalizedGD(1.0))
+    assert not before.support.all()
+    rule = NormalizedGD(0.7 * float(before.stable_below.mid()))
+    run = train(at, rule, steps=STEPS, record=[STEPS])
+    found = predict(at, rule, late=run.weights)
+    observed = STEPS**2 * run.history["direction_gap"].iloc[-1]
+    print("observed", observed, "predicted", found.constant)
+    assert observed == pytest.approx(float(found.constant.mid()), rel=1e-4)
+    # The part in the span of the support is the predicted one, and it is not all.
+    inside = at.combine(_coordinates(at, found.support, run.weights))
+    weights = run.target.weights
+    inside = inside - (inside * weights).sum() / (weights * weights).sum() * weights
+    assert np.linalg.norm(inside) == pytest.approx(float(found.balanced.mid()), rel=1e-4)
+    assert found.residual > 1.05 * found.balanced
+
+
+def _coordinates(at: Problem, support: np.ndarray, W: np.ndarray) -> np.ndarray:
+    """Of the projection of W to the span of the support."""
+    out = np.zeros(at.n_constraints)
+    K = at.gram()[np.ix_(support, support)]
+    out[support] = np.linalg.solve(K, at.logit_gaps(W)[support])
+    return out
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_spectral_constants_are_the_eigenvalues(seed):
+    print("seed", seed)
+    at = problem(seed, equal=False)
+    found = predict(at, NormalizedGD(1.0))
+    K = at.gram()
+    alpha = np.linalg.solve(K, np.ones(len(K)))
+    share = np.sqrt(alpha / alpha.sum())
+    values = np.linalg.eigvalsh(share[:, None] * (K - 1 / alpha.sum()) * share)
+    assert float(found.least_variance.mid()) == pytest.approx(values[1], rel=1e-6)
+    assert float(found.greatest_variance.mid()) == pytest.approx(values[-1], rel=1e-6)
+    assert float(found.least_weight.mid()) == pytest.approx(alpha.min() / alpha.sum(), rel=1e-9)
 
 
 def test_one_constraint_has_no_residual():

@@ -12,7 +12,7 @@ from theory.lemmas import support_shifts, support_step
 from theory.predict import predict
 from theory.proof.kernel import KernelError
 from theory.proof.terms import Fraction, exp
-from theory.theorems import support_residual, support_sharp
+from theory.theorems import support_limit, support_residual, support_sharp
 from theory.verdict import check
 
 PAGES = (
@@ -20,6 +20,7 @@ PAGES = (
     *support_shifts.PAGES,
     *support_residual.PAGES,
     *support_sharp.PAGES,
+    *support_limit.PAGES,
 )
 
 
@@ -81,6 +82,29 @@ def test_a_smaller_drift_is_not_proved(factor, monkeypatch):
     monkeypatch.setattr(page, "BOUND", page.START + factor * exp(page.one) * page.drift)
     with pytest.raises(KernelError):
         page.explicit_entry()
+
+
+h, before = support_limit.pace(support_limit.NOW), support_limit.distance(support_limit.NOW)
+noise = support_limit.o(support_limit.NOW) ** 2
+CONTRACTIONS = {
+    "faster": (1 - Fraction(1001, 1000) * support_limit.mu * h) * before + h * noise / support_limit.kap,
+    "no disturbance": (1 - support_limit.mu * h) * before,
+}
+
+
+@pytest.mark.parametrize("name", CONTRACTIONS)
+def test_a_stronger_contraction_is_not_proved(name, monkeypatch):
+    after = support_limit.distance(support_limit.NOW + 1)
+    monkeypatch.setattr(support_limit, "CONTRACTION", after <= CONTRACTIONS[name])
+    with pytest.raises(KernelError):
+        support_limit.contraction()
+
+
+def test_the_rest_of_the_pull_counts(monkeypatch):
+    """Without what is left of the rest's pull the iterates are not proved close to the balanced point."""
+    monkeypatch.setattr(support_limit, "far", support_limit.EPS)
+    with pytest.raises(KernelError):
+        support_limit.near()
 
 
 def without_full_support(seed: int) -> Problem:

@@ -27,11 +27,12 @@ from theory.lemmas import support_step as ss
 from theory.lemmas.residual_step import apart, height, r_star, residual, shift
 from theory.lemmas.support_step import stray
 from theory.lemmas.symmetric_divergence import R_B
-from theory.notation import M, R, e, layer, margin, t
+from theory.notation import M, R, e, layer, margin, s, t
 from theory.page import Theorem
 from theory.proof import kernel
 from theory.proof.kernel import Proved, assume, congruence, discharge, generalize, induction, specialize
 from theory.proof.tactics import (
+    equation,
     exp_monotone,
     exp_tangent,
     follows,
@@ -47,15 +48,18 @@ from theory.proof.terms import (
     Index,
     Term,
     Vector,
+    below,
     eq,
     exp,
     inner,
     norm,
+    number,
     real,
     sqrt,
     symbol,
     vector,
     veq,
+    vtotal,
 )
 from theory.theorems import residual as base
 from theory.theorems.residual import distance, e_max, kap, lo, t0
@@ -374,9 +378,9 @@ def push_paid() -> Proved:
 
 
 def root_falls() -> Proved:
-    """From n^2 + b <= q, 0 <= d <= n + p, 0 <= p <= s: sqrt(d^2 + b) <= sqrt(q) + s."""
-    n, b, q, d, p, s = map(symbol, "nbqdps")
-    facts = [n**2 + b <= q, 0 <= n, 0 <= d, d <= n + p, 0 <= p, p <= s, 0 <= b]
+    """From n^2 + b <= q, 0 <= d <= n + p, 0 <= p <= x: sqrt(d^2 + b) <= sqrt(q) + x."""
+    n, b, q, d, p, x = map(symbol, "nbqdpx")
+    facts = [n**2 + b <= q, 0 <= n, 0 <= d, d <= n + p, 0 <= p, p <= x, 0 <= b]
     fall, low, long, split, part, small, tail = map(assume, facts)
     inside = follows(0 <= q, fall, kernel.square(n), tail)
     root = kernel.sqrt_nonnegative(inside)
@@ -390,7 +394,7 @@ def root_falls() -> Proved:
         nonnegative=[inside, outside],
     )  # fmt: skip
     return follows(
-        sqrt(d**2 + b) <= sqrt(q) + s, square_root_order(bound, follows(0 <= sqrt(q) + p, root, part)), small
+        sqrt(d**2 + b) <= sqrt(q) + x, square_root_order(bound, follows(0 <= sqrt(q) + p, root, part)), small
     )
 
 
@@ -403,7 +407,7 @@ def potential_falls() -> Proved:
         root_falls(),
         reals={
             "n": norm(moved), "b": Gam * exp(-2 * height(layer(t + 1).W)), "q": square_part(t),
-            "d": norm(at), "p": norm(pushed), "s": paid.conclusion[2],
+            "d": norm(at), "p": norm(pushed), "x": paid.conclusion[2],
         },
     )  # fmt: skip
     squares = follows(
@@ -486,4 +490,70 @@ BOUNDED = Theorem(
     claim=nt.always(size(t0 + t) <= r_max),
     prove=prove_bounded,
 )
-PAGES = (POTENTIAL, BOUNDED)
+
+# --- the rest's pull adds up to a finite length ------------------------------------------------------------
+
+
+def drift(t: Index) -> Vector:
+    """The part of step t that the rest makes: (e_t/||F_t||)(F_t - D_t)."""
+    return (e(t) / norm(whole(t))) * (whole(t) - layer(t).descent)
+
+
+def drift_paid() -> Proved:
+    """||the rest's part|| <= Y (exp(-gamma g* v_t) - exp(-gamma g* v_(t+1))), if ||r_t|| <= r_max."""
+    now, pull, W = layer(t), e(t) / norm(whole(t)), layer(t).W
+    N = whole(t) - now.descent
+    squares = follows(
+        norm(drift(t)) ** 2 <= (pull * norm(N)) ** 2, norm_squared(drift(t)), (pull**2, norm_squared(N))
+    )
+    length = square_root_order(squares, product_nonnegative(pull_nonnegative(), norm_nonnegative(N)))
+    little = assume(stray(now) <= share(t) * now.C)
+    exponent = follows(
+        R * size(t) - gamma * height(W) <= R * r_max - gamma * height(W),
+        (assume(0 <= R), assume(size(t) <= r_max)),
+    )
+    weight = product_nonnegative(product_nonnegative(pace_nonnegative(), assume(0 <= R)), assume(0 <= c1))
+    return follows(
+        norm(drift(t)) <= Y * (exp(-gamma * height(W)) - exp(-gamma * height(layer(t + 1).W))),
+        length, (pull_nonnegative(), at_step(ss.STRAY.proved())),
+        (product_nonnegative(pull_nonnegative(), assume(0 <= R)), little), (weight, exp_monotone(exponent)),
+        (rest_factor_nonnegative(), decay_pays(gamma, assume(0 < gamma))),
+    )  # fmt: skip
+
+
+def drifted(t: Index) -> Vector:
+    """The rest's part of the steps since t0."""
+    return vtotal(s, below(t), drift(t0 + s))
+
+
+def faded(t: Index) -> Term:
+    """exp(-gamma g* v_t)."""
+    return exp(-gamma * height(layer(t).W))
+
+
+def prove_drift() -> Proved:
+    """By induction: each step pays for its part."""
+    claim = norm(drifted(t)) <= Y * (faded(t0) - faded(t0 + t))
+    each = kernel.instantiate(drawn(drift_paid()), indices={"t": t0 + t})
+    each = discharge(each, specialize(BOUNDED.proved(), t))
+    split = base.triangle(drifted(t + 1), drifted(t))
+    grown = follows(norm(drifted(t + 1)) <= Y * (faded(t0) - faded(t0 + t + 1)), split, each, assume(claim))
+    nothing = drifted(number(0))
+    first = square_root_order(
+        follows(norm(nothing) ** 2 <= real(0) ** 2, norm_squared(nothing)), equation(real(0) <= 0)
+    )
+    start = follows(norm(nothing) <= Y * (faded(t0) - faded(t0 + number(0))), first)
+    return induction(start, grown, t)
+
+
+DRIFT = Theorem(
+    key="support-drift",
+    title="The pull off the support adds up to a finite length, exponentially small in the component",
+    kind="theorem",
+    reference=REFERENCE,
+    statement=r"With $\tau\ne o_i$ for the tokens of the support, for every $t$: {claim}.",
+    hypotheses=HYPOTHESES,
+    claim=nt.always(norm(drifted(t)) <= Y * (faded(t0) - faded(t0 + t))),
+    prove=prove_drift,
+)
+PAGES = (POTENTIAL, BOUNDED, DRIFT)
