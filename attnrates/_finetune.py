@@ -63,7 +63,7 @@ def finetune(
 
 def _table(found: Comparison) -> Table:
     """The last measurements of each optimizer: means over the seeds, and the range of the accuracies."""
-    table = Table("optimizer", "step size", "training loss", "test loss", "test accuracy", "range", box=None)
+    table = Table("optimizer", "step size", "training loss", "test loss", "test accuracy", box=None)
     last = found.history[found.history["step"] == found.history["step"].max()]
     for name, rows in last.groupby("optimizer", sort=False):
         accuracy = rows["test_accuracy"]
@@ -72,7 +72,6 @@ def _table(found: Comparison) -> Table:
             f"{found.step_sizes[str(name)]:g}",
             f"{rows['train_loss'].mean():.4g}",
             f"{rows['test_loss'].mean():.4g}",
-            f"{accuracy.mean():.4f}",
-            f"{accuracy.min():.4f} to {accuracy.max():.4f}",
+            f"{accuracy.mean():.3f} ({accuracy.min():.3f}-{accuracy.max():.3f})",
         )
     return table

@@ -11,7 +11,7 @@ from typing import Any
 from numerics.errors import InputError
 from numerics.problem import Problem
 
-__all__ = ["load", "names", "options"]
+__all__ = ["load", "names", "options", "parse"]
 
 _NAMES = ("bbc", "digits", "gaussian")  # each is a function of its own name in a module of its own name
 
@@ -35,13 +35,26 @@ def load(spec: str, seed: int = 0, **overrides: Any) -> Problem:
     then). Keyword arguments override the specification. Raises InputError for anything unknown or
     malformed.
     """
-    name, _, rest = spec.partition(":")
+    name = spec.partition(":")[0]
     if name not in _NAMES:
         if os.path.exists(spec) or spec.endswith(".npz") or os.sep in spec:
             if overrides:
                 raise InputError(f"{spec}: a problem file takes no options ({', '.join(overrides)})")
             return Problem.load(spec)
         raise InputError(f'unknown data set "{spec}": know {", ".join(_NAMES)}, or the path of an .npz file')
+    known = options(name)
+    unknown = sorted(set(overrides) - set(known))
+    if unknown:
+        raise InputError(f"{name} has no option {', '.join(unknown)}: its options are {', '.join(known)}")
+    return _maker(name)(seed=seed, **(parse(spec)[1] | overrides))
+
+
+def parse(spec: str) -> tuple[str, dict[str, Any]]:
+    """Split "NAME:part,part,..." into the name and the options it gives (not the defaults).
+
+    Raises InputError for an unknown name or option, and for a value that is not of the option's type.
+    """
+    name, _, rest = spec.partition(":")
     known = options(name)
     given: dict[str, Any] = {}
     for position, part in enumerate(rest.split(",") if rest else []):
@@ -53,10 +66,7 @@ def load(spec: str, seed: int = 0, **overrides: Any) -> Problem:
             reason = "repeats an option" if key in given else f"its options are {', '.join(known)}"
             raise InputError(f'"{part}" in "{spec}" is not understood: {reason}')
         given[key] = _convert(spec, key, text.strip(), known[key])
-    unknown = sorted(set(overrides) - set(known))
-    if unknown:
-        raise InputError(f"{name} has no option {', '.join(unknown)}: its options are {', '.join(known)}")
-    return _maker(name)(seed=seed, **(given | overrides))
+    return name, given
 
 
 def _maker(name: str) -> Callable[..., Problem]:

@@ -45,6 +45,7 @@ GRIDS: dict[str, tuple[float, ...]] = {
 QUICK = {"train": 24, "validation": 24, "test": 32, "length": 12, "batch": 8, "steps": 4, "evaluations": 2}
 QUICK_GRIDS: dict[str, tuple[float, ...]] = {name: grid[2:4] for name, grid in GRIDS.items()}
 MEASURED = ("train", "test")
+CODE = ("optim.py", "language/encoder.py", "language/finetune.py", "language/texts.py")  # decides the numbers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,17 +107,18 @@ def compare(
     tuning: list[dict[str, Any]] = []
     chosen: dict[str, float] = {}
     for name, grid in grids.items():
-        rows = []
+        rows: list[dict[str, Any]] = []
+        losses: list[float] = []
         for size in sorted(grid):
             cell = Cell(name, float(size), TUNING_SEED)
             last = {key: float(values[-1]) for key, values in cells.run(task, cell, ("validation",)).items()}
             del last["step"]
+            losses.append(last["validation_loss"])
             rows.append({"optimizer": name, "step_size": cell.step_size, "seed": TUNING_SEED, **last})
-        losses = [row["validation_loss"] for row in rows]
         best = int(np.argmin(losses))
         if not math.isfinite(losses[best]):
             raise InputError(f"{name} diverges with every step size of its grid")
-        chosen[name] = rows[best]["step_size"]
+        chosen[name] = float(sorted(grid)[best])
         for i, row in enumerate(rows):
             row["chosen"] = i == best
             row["at_edge"] = i == best and len(rows) > 1 and best in (0, len(rows) - 1)
@@ -202,7 +204,7 @@ def _identity(task: Task, texts: Texts) -> dict[str, Any]:
         "data": {"source": texts.source, "classes": list(texts.names), "sha256": texts.hash},
         "model": task.encoder,
         "device": torch.cuda.get_device_name(task.device) if task.device.type == "cuda" else "cpu",
-        "code": source_hash("optim.py") + source_hash("language/*.py"),
+        "code": {name: source_hash(name) for name in CODE},
     }
 
 

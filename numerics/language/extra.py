@@ -7,14 +7,14 @@ from pathlib import Path
 
 from numerics.errors import InputError
 
-INSTALL = "pip install .[language]"
+INSTALL = "pip install '.[language]'"
 
 
 def require(purpose: str, *packages: str) -> None:
     """Raise InputError, telling what to install, unless all of these packages can be imported."""
     missing = [name for name in packages if find_spec(name) is None]
     if missing:
-        raise InputError(f"{purpose} needs {', '.join(missing)}, not installed here: {INSTALL}")
+        raise InputError(f"{purpose} needs {', '.join(missing)}: install the extra, {INSTALL}")
 
 
 def package_folder(purpose: str, package: str, inside: str) -> Path:

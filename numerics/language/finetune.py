@@ -11,6 +11,7 @@ import copy
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,13 +41,13 @@ class Settings:
     The input embeddings and the lowest `frozen_layers` layers are left as they are where that is positive.
     """
 
-    train: int = 128
-    validation: int = 128
-    test: int = 256
-    length: int = 16
+    train: int = 64
+    validation: int = 96
+    test: int = 200
+    length: int = 12
     batch: int = 16
-    steps: int = 48
-    evaluations: int = 6
+    steps: int = 40
+    evaluations: int = 5
     frozen_layers: int = 0
 
     def __post_init__(self) -> None:
@@ -128,10 +129,10 @@ class Task:
         """Fine-tune from the pretrained weights and measure; deterministic on one machine and device.
 
         The seed gives the linear layer's first weights, N(0, 0.02^2), and the order of the texts, which are
-        shuffled before every pass. `measure` names splits, measured at step 0, every `every` steps and after
-        the last one; `tick` is called after each step. Returns columns of equal length: step, and
-        SPLIT_loss and SPLIT_accuracy for each. A run whose weights stop being finite ends there: its
-        losses are infinite from then on and its accuracies NaN.
+        shuffled before every pass. `measure` names splits, measured every `every` steps, at the beginning
+        too when that is before the end, and after the last step; `tick` is called after each step. Returns
+        columns of equal length: step, and SPLIT_loss and SPLIT_accuracy for each. Once the weights are not
+        finite any more, losses are infinite and accuracies NaN.
         """
         generator = torch.Generator().manual_seed(cell.seed)
         self._model.load_state_dict(self._start)
@@ -142,24 +143,25 @@ class Task:
         optimizer = OPTIMIZERS[cell.optimizer](self._trained, cell.step_size)
         train, steps = self._splits["train"], self.settings.steps
         order = torch.empty(0, dtype=torch.long)
-        rows = [self._measured(0, measure)]
+        rows = [self._measured(0, measure)] if every < steps else []
         for step in range(1, steps + 1):
             if len(order) < self.batch:
                 order = torch.cat([order, torch.randperm(len(train), generator=generator)])
             some, order = train.rows(order[: self.batch].to(self.device)), order[self.batch :]
 
-            def closure(some: Split = some) -> Tensor:
-                optimizer.zero_grad()
-                loss = self._losses(some)[0].mean()
-                loss.backward()  # type: ignore[no-untyped-call]
-                return loss
-
-            optimizer.step(closure)
+            optimizer.step(partial(self._closure, optimizer, some))
             tick()
             if step % every == 0 or step == steps:
                 rows.append(self._measured(step, measure))
         optimizer.zero_grad()
         return {name: np.array([row[name] for row in rows]) for name in rows[0]}
+
+    def _closure(self, optimizer: torch.optim.Optimizer, some: Split) -> Any:
+        """The mean loss of these texts, its gradient left in the parameters."""
+        optimizer.zero_grad()
+        loss = self._losses(some)[0].mean()
+        loss.backward()
+        return loss
 
     def _losses(self, split: Split) -> tuple[Tensor, Tensor]:
         """(the logistic loss of each text, whether it is classified rightly)."""
