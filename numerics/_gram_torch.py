@@ -1,4 +1,4 @@
-"""The engine of Gram-space runs in torch: large N, many runs of one problem, CUDA, float32, matrix-free.
+"""The engine of Gram-space runs in torch: large N, CUDA, float32, matrix-free.
 
 A batch is one tensor program. On CUDA the step is captured once as a graph and replayed, so that its some
 eighty small kernels cost no launches. Where the Gram matrix does not fit, or is larger than its factors, K

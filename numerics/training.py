@@ -27,9 +27,9 @@ from numerics.problem import Problem
 from numerics.run import Run, make_manifest, source_hash
 from numerics.steps import Law, Rule, TorchOptimizer, rule_to_dict
 
-# On a CPU compiled loops are the faster up to these N. From _BATCH runs on they are lanes of vectors; there
-# the second N holds, and above it a batch is tensors when it shares a problem.
-_SMALL, _SMALL_BATCH, _BATCH = 4096, 256, 8
+# On a CPU compiled loops are the faster up to this N (beyond, the products with the Gram matrix are all that
+# counts), from _BATCH runs on with the runs as lanes of vectors.
+_SMALL, _BATCH = 4096, 8
 _SLICE_SECONDS = 0.25  # how often the loop comes up for Ctrl-C and the progress bar
 
 
@@ -279,13 +279,11 @@ def _engine(
         plan.solve()
         laws = [rule.law for rule in plan.rules]
         geometries = [Geometry.of(p, m) for p, m in zip(plan.problems, plan.targets, strict=True)]
-        shared = len(plan.problems) == 1
-        if dense and device.type == "cpu" and dtype == "float64":
+        small = first.n_constraints <= _SMALL
+        if dense and small and device.type == "cpu" and dtype == "float64":
             alike = all(np.array_equal(g.start, geometries[0].start) for g in geometries)
-            if runs >= _BATCH and alike and first.n_constraints <= _SMALL_BATCH:
-                return LaneGram(geometries, laws, plan.inits)
-            if first.n_constraints <= _SMALL and not (shared and runs >= _BATCH):
-                return CompiledGram(geometries, laws, plan.inits)
+            kind = LaneGram if runs >= _BATCH and alike else CompiledGram
+            return kind(geometries, laws, plan.inits)
         torch_dtype = getattr(torch, dtype)
         return TorchGram(geometries, laws, plan.inits, device=device, dtype=torch_dtype, dense=dense)
     require_weight_space(len(plan.problems), plan.problems[0], runs, **sizes)

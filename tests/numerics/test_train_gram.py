@@ -76,7 +76,6 @@ def drive(monkeypatch: pytest.MonkeyPatch, engine: str) -> None:
     """Send small problems, which the compiled loop would take, to one of the tensor engines."""
     module = sys.modules["numerics.training"]
     monkeypatch.setattr(module, "_SMALL", 0)
-    monkeypatch.setattr(module, "_SMALL_BATCH", 0)
     if engine == "factors":
         monkeypatch.setattr(module, "dense_gram_fits", lambda *_a, **_k: False)
 
