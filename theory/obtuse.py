@@ -49,7 +49,7 @@ def breaking_pairs(problem: Problem, target: MaxMargin | None) -> tuple[Pair, ..
     ]
     names = list(zip(problem.constraint_sequence.tolist(), problem.constraint_token.tolist(), strict=True))
     return tuple(
-        Pair(names[k], names[m], (below, above), above <= low) for below, above, k, m in sorted(found)
+        Pair(names[k], names[m], (below, above), bool(above <= low)) for below, above, k, m in sorted(found)
     )
 
 
