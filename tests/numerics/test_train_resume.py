@@ -20,6 +20,7 @@ from numerics.datasets import load
 from numerics.optim import NormalizedSGD, PolyakSGD
 from numerics.run import Run
 from numerics.training import train_batch
+from tests.numerics.oracles import random_problem
 
 torch.set_num_threads(1)
 
@@ -72,6 +73,31 @@ def test_same_call_same_bits(space: str) -> None:
     runs = [train(problem, Polyak(), steps=200, init=np.eye(30), space=space) for _ in range(2)]
     np.testing.assert_array_equal(runs[0].history, runs[1].history)
     np.testing.assert_array_equal(runs[0].weights, runs[1].weights)
+
+
+@pytest.mark.parametrize("engine", ["loop", "lanes", "matrix", "factors", "weight"])
+@pytest.mark.parametrize("seed", range(2))
+def test_bits_do_not_follow_the_clock(engine: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs go in slices timed by the clock: slices of one step give the bits of one slice for all."""
+    print("seed", seed)
+    problem = random_problem(seed, n=5, T=6, d=17)
+    rules = [NormalizedGD(0.2), GradientDescent(1.0), Polyak(cap=0.5)] * (3 if engine == "lanes" else 1)
+    if engine == "loop":
+        rules = rules[:1]  # a recorded step alone in its slice
+    inits = [0.1 * b * np.eye(17) for b in range(len(rules))]
+    module = sys.modules["numerics.training"]
+    if engine in ("matrix", "factors"):
+        monkeypatch.setattr(module, "_SMALL", 0)
+    if engine == "factors":
+        monkeypatch.setattr(module, "dense_gram_fits", lambda *_a, **_k: False)
+    runs = []
+    for seconds in (1e-9, 1e9):
+        monkeypatch.setattr(module, "_SLICE_SECONDS", seconds)
+        space = "weight" if engine == "weight" else "gram"
+        runs.append(train_batch(problem, rules, steps=120, inits=inits, space=space))
+    for one, other in zip(*runs, strict=True):
+        np.testing.assert_array_equal(one.history, other.history)
+        np.testing.assert_array_equal(one.weights, other.weights)
 
 
 def test_a_finished_run_is_read_back(tmp_path: Path) -> None:
