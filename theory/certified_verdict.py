@@ -50,14 +50,13 @@ from theory.proof.terms import (
     substitute,
     symbol,
     total,
-    vector,
 )
 from theory.verdict import _based, _shift
 
 Outcome = Literal["holds", "fails", "tight", "undecided", "not claimed"]
 TIGHT = 1e-15
 """How close, relatively, the sides of an undecided row must be proved to be for the outcome `tight`."""
-RAISES = 3  # doublings of the precision for the sake of an open comparison
+RAISES = 3  # how often the precision is raised, fourfold, for the sake of an open comparison
 EXCESS = symbol("separator_excess")  # <W_t, M> - <W_0, M> - S_t
 
 Balls = Mapping[Term, Any]  # canonical term -> ball, or a call for it
@@ -125,8 +124,9 @@ def decide(
 ) -> tuple[CertifiedRun, list[CertifiedVerdict]]:
     """Certify a run and hold it against every theorem, raising the precision while a comparison is open.
 
-    Precision is doubled at most `RAISES` times for that: an equality that algebra does not decide stays
-    open at any precision.
+    It is raised fourfold, at most `RAISES` times: an equality that algebra does not decide stays open at any
+    precision. Sides that approach each other like exp(-||W_t||), as those of the upper bound on Polyak's step
+    do, need as many bits as ||W_t|| is long, whatever the balls' widths.
 
     Raises:
         InputError, CertificationError: see `numerics.certified.certify`.
@@ -134,10 +134,11 @@ def decide(
     certified = certify(run, max_bits=max_bits, progress=progress)
     verdicts = check_certified_run(certified)
     for _ in range(RAISES):
-        if all(v.outcome not in ("tight", "undecided") for v in verdicts) or 2 * certified.bits > max_bits:
+        bits = min(4 * certified.bits, max_bits)
+        if all(v.outcome not in ("tight", "undecided") for v in verdicts) or bits == certified.bits:
             break
         try:
-            certified = certify(run, bits=2 * certified.bits, max_bits=max_bits, progress=progress)
+            certified = certify(run, bits=bits, max_bits=max_bits, progress=progress)
         except CertificationError:  # what is enclosed already stands
             break
         verdicts = check_certified_run(certified)

@@ -36,6 +36,24 @@ def certified(preset: str, rule: str, seed: int = 1, steps: int = 40) -> Certifi
     return certify(train(load(PRESETS[preset], seed=seed), RULES[rule], steps=steps, space="gram", seed=seed))
 
 
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("preset", [*PRESETS, "digits-twenty"])
+def test_every_claimed_bound_is_proved_on_the_presets_for_a_thousand_steps(
+    preset: str, rule: str, seed: int
+) -> None:
+    print("seed", seed)
+    spec = PRESETS.get(preset, "digits:3v5")
+    run = train(load(spec, seed=seed), RULES[rule], steps=1000, space="gram", seed=seed)
+    found, verdicts = decide(run)
+    outcomes = {v.theorem: v.outcome for v in verdicts}
+    assert set(outcomes.values()) <= {"holds", "not claimed"}, outcomes
+    assert "holds" in outcomes.values()
+    assert found.radius < 1e-20
+    assert found.outside() == []
+
+
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("preset", PRESETS)
 def test_every_claimed_bound_is_proved_on_the_presets(preset: str, rule: str) -> None:
