@@ -137,7 +137,7 @@ def _always_met(run: Any) -> bool:
 @cache
 def _since() -> dict[Formula, Mask]:
     """Hypotheses about every step from t0 on: formula -> which recorded steps of a run can be t0."""
-    from theory.theorems import joint_direction, joint_loss
+    from theory.theorems import joint_direction, joint_loss, joint_schedule
 
     masks: dict[str, Mask] = {
         "c >= 0": joint_run.weights_positive,
@@ -147,7 +147,7 @@ def _since() -> dict[Formula, Mask]:
     }
     return {
         formula: masks.get(name, _always_met)
-        for page in (*joint_direction.PAGES, *joint_loss.PAGES)
+        for page in (*joint_direction.PAGES, *joint_loss.PAGES, *joint_schedule.PAGES)
         for name, formula in page.hypotheses.items()
         if about_start(formula) and formula[0] == "forall"
     }
@@ -156,10 +156,17 @@ def _since() -> dict[Formula, Mask]:
 @cache
 def _known_joint() -> dict[Formula, Checks]:
     """Hypotheses of the joint pages alone, that speak of no step."""
-    from theory.lemmas import joint_decoder
-    from theory.theorems import joint_loss
+    from theory.lemmas import joint_decoder, joint_power_sum
+    from theory.theorems import joint_loss, joint_schedule
 
+    exponents = (joint_power_sum.BELOW_ONE, joint_power_sum.ABOVE_HALF)
     return {
+        joint_schedule.SCHEDULE: ("schedule",),
+        joint_schedule.DECODER_SCHEDULE: ("decoder schedule",),
+        joint_schedule.DECODER_STEP_POSITIVE: (),
+        joint_schedule.SMALL_LEAKS: (),
+        **dict.fromkeys(exponents, ("schedule",)),
+        **dict.fromkeys(map(joint_schedule.of_decoder, exponents), ("decoder schedule",)),
         joint_decoder.SEPARABLE: ("decoder separable",),
         joint_decoder.TOKENS_BOUNDED: (),
         joint_decoder.GAPS_BOUNDED: (),
@@ -175,6 +182,7 @@ def since(formula: Formula) -> Mask | None:
 
 def chooses_start(formula: Formula) -> bool:
     """Whether a hypothesis is met by choosing t0: it speaks of it, or of constants of the steps since."""
-    from theory.theorems import joint_loss
+    from theory.theorems import joint_loss, joint_schedule
 
-    return about_start(formula) or formula in (joint_loss.PACE_POSITIVE, joint_loss.WIDE)
+    constants = (joint_loss.PACE_POSITIVE, joint_loss.WIDE, joint_schedule.SMALL_LEAKS)
+    return about_start(formula) or formula in constants

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -90,14 +91,18 @@ def settled(run: Run) -> Check:
     if not kept.any():
         return Check("fails", f"the reference tokens are not the optimal ones; those are {in_words(run)}")
     first = int(run.history["step"].to_numpy()[int(np.argmax(kept))])
-    return Check("holds", f"the optimal tokens from step {first} on are {in_words(run)}", (first, first))
+    return Check(
+        "holds", f"the optimal tokens from step {first} on are {in_words(run)}", (float(first), float(first))
+    )
 
 
 def signal_found(run: Run) -> Check:
     """The tokens that the trained decoder scores best are the data's own: strong signal."""
     found, n = regime(run)
     return Check(
-        "holds" if found == n else "fails", f"the optimal tokens are {in_words(run)}", (found, found)
+        "holds" if found == n else "fails",
+        f"the optimal tokens are {in_words(run)}",
+        (float(found), float(found)),
     )
 
 
@@ -107,6 +112,26 @@ def decoder_separable(run: Run) -> Check:
         return Check("fails", "no decoder separates the reference tokens")
     margin = 1 / run.joint.target.norm
     return Check("holds", f"margin 1/||u_mm|| = {margin:.6g}", (margin, margin))
+
+
+def _scheduled(rule: Any, words: str) -> Check:
+    exponent = float(rule.exponent) if rule.name == "ngd" else float("nan")
+    if 0.5 < exponent < 1:
+        return Check(
+            "holds", f"{words} steps {rule.step:.4g} (t + 1)^(-{exponent:.4g})", (exponent, exponent)
+        )
+    return Check("fails", f"{words} rule is not normalized with steps eta (t + 1)^(-a), 1/2 < a < 1")
+
+
+def scheduled(run: Run) -> Check:
+    """W moves by steps eta (t + 1)^(-a), 1/2 < a < 1."""
+    return _scheduled(run.rule, "W's")
+
+
+def decoder_scheduled(run: Run) -> Check:
+    """The decoder moves by steps eta_u (t + 1)^(-a_u), 1/2 < a_u < 1."""
+    assert run.joint is not None
+    return _scheduled(run.joint.rule, "the decoder's")
 
 
 def longest_token(problem: Problem) -> float:
@@ -124,5 +149,7 @@ CONDITIONS: dict[str, Callable[[Run], Check]] = {
     "fixed decoder": fixed_decoder,
     "settled tokens": settled,
     "decoder separable": decoder_separable,
+    "schedule": scheduled,
+    "decoder schedule": decoder_scheduled,
     "signal": signal_found,
 }

@@ -496,3 +496,6 @@ LATEX |= {
     "w_top": r"\overline{w}_K",
     "c1": "c_1",
 }
+
+
+LATEX |= {"decay": "a", "decay_u": "a_u", "eta_u": r"\eta_u"}

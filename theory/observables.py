@@ -29,8 +29,9 @@ def constants(run: Run) -> dict[Term, Any]:
     best = problem.scores[np.arange(problem.n), problem.optimal]
     gaps[problem.constraint_sequence] = problem.score_gaps
     common = best - gaps
-    slope_low = gaps / (problem.n * (1 + np.exp(common + gaps)))
-    slope_high = gaps / (problem.n * (1 + np.exp(common)))
+    with np.errstate(over="ignore"):  # scores of a decoder that was trained for long
+        slope_low = gaps / (problem.n * (1 + np.exp(common + gaps)))
+        slope_high = gaps / (problem.n * (1 + np.exp(common)))
     used = problem.lengths > 1
     length = float("nan") if target is None else target.norm
     out: dict[Term, Any] = {
@@ -55,7 +56,8 @@ def constants(run: Run) -> dict[Term, Any]:
     # Under full support the constraints lie at distance g* along M; elsewhere no page speaks of R_B.
     out[symbol("R_B")] = float(np.sqrt(max(out[nt.R] ** 2 - length**-2, 0.0)))
     out |= support_run.values(problem, balls=False)
-    out[symbol("rho")] = float((slope_high[used] / slope_low[used]).max())
+    with np.errstate(divide="ignore", invalid="ignore"):
+        out[symbol("rho")] = float((slope_high[used] / slope_low[used]).max())
     return out
 
 
@@ -137,6 +139,15 @@ def _joint(
         nt.R_d: joint_run.longest_difference(run.problem),
         norm(nt.U): length,
     }
+    for rule, scale, exponent in (
+        (run.rule, nt.eta, symbol("decay")),
+        (run.joint.rule, symbol("eta_u"), symbol("decay_u")),
+    ):
+        values[scale] = float(getattr(rule, "step", np.nan))
+        values[exponent] = float(getattr(rule, "exponent", np.nan))
+    if base is not None and base[1]:
+        steps = run.history["step"].to_numpy(dtype=float)
+        values |= {as_real(base): steps[at], as_real(base + t): steps[start:]}
     if base is None or not base[1] or not running:
         return values, {}
     rows = {name: run.history[name].to_numpy()[start:] for name in run.history.columns}
