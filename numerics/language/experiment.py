@@ -35,7 +35,9 @@ else:
 
 FORMAT = "attnrates-finetune"
 VERSION = 1
+NOTE = "comparison.json"  # not manifest.json: a comparison is no Run, and is not to be found as one
 TUNING_SEED = 1000
+# Step sizes a factor of about 3 apart; for "sps" the largest step size allowed.
 GRIDS: dict[str, tuple[float, ...]] = {
     "sgd": (0.003, 0.01, 0.03, 0.1, 0.3),
     "nsgd": (0.01, 0.03, 0.1, 0.3, 1.0),
@@ -90,8 +92,8 @@ def compare(
 
     Every finished run is a file in the subfolder cells, so an interrupted call goes on from there, and more
     seeds may be asked for later. At the end `folder` holds tuning and history, as .csv and .parquet, and
-    manifest.json, each written whole or not at all. `tick` is called with a number of steps done, `say` with
-    a line for each finished run. Runs by other code are made anew.
+    their hashes with all settings in comparison.json, each written whole or not at all. `tick` is called with
+    a number of steps done, `say` with a line for each finished run. Runs by other code are made anew.
 
     Raises InputError for fewer than one seed, an empty grid, and when `folder` holds anything else.
     """
@@ -210,7 +212,7 @@ def _identity(task: Task, texts: Texts) -> dict[str, Any]:
 
 def _claim(place: Path, identity: dict[str, Any]) -> None:
     """Make the folder this comparison's own, or find that it is. Raises InputError when it is another's."""
-    note = place / "comparison.json"
+    note = place / NOTE
     if not place.exists() or (place.is_dir() and not any(place.iterdir())):
         (place / "cells").mkdir(parents=True, exist_ok=True)
     else:
@@ -224,7 +226,7 @@ def _claim(place: Path, identity: dict[str, Any]) -> None:
             raise InputError(
                 f"{place}: holds another comparison (other {', '.join(differing)}); choose another folder"
             )
-        if code != identity["code"]:
+        if code != identity["code"]:  # the numbers may be others
             shutil.rmtree(place / "cells", ignore_errors=True)
         (place / "cells").mkdir(exist_ok=True)
     with atomic_write(note) as stream:
@@ -267,6 +269,6 @@ def _write(
         "files": files,
     }
     comparison = Comparison(**frames, manifest=manifest)
-    with atomic_write(place / "manifest.json") as stream:
+    with atomic_write(place / NOTE) as stream:
         stream.write(json.dumps(manifest | {"step_sizes": comparison.step_sizes}, indent=2).encode())
     return comparison
