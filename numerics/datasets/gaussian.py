@@ -7,6 +7,16 @@ import numpy as np
 from numerics.errors import InputError
 from numerics.problem import Problem
 
+STRONG_SIGNAL = "gaussian:n=20,T=5,d=200,noise=0.25"
+WEAK_SIGNAL = "gaussian:n=8,T=5,d=200,noise=1"
+"""Two data sets for joint training, one in each regime.
+
+From zero the decoder's first step goes along sum_i y_i sum_tau x_(i,tau): it scores a signal token by about
+(n/2) signal^2, shared by the sequences of its label, and a noise token by noise^2 d, its own. The strong
+signal (40 against 12.5) makes the signal tokens the optimal ones; where it is weak (16 against 200), each
+sequence is fitted by its noise tokens.
+"""
+
 
 def gaussian(
     *,
