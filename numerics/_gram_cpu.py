@@ -1,4 +1,4 @@
-"""The engine of compiled Gram-space runs: a few runs in lockstep a call, the calls spread over threads."""
+"""The engines of compiled Gram-space runs, a few in lockstep or eight as lanes, spread over threads."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class CompiledGram:
         blocks = range(0, runs, _LOCKSTEP)
         self._blocks = [slice(first, min(first + _LOCKSTEP, runs)) for first in blocks]
         self._threads = min(len(self._blocks), _cores())
-        self.pace = 16 + int(1e8 / (runs * N * N))  # at a tenth of what a core multiplies in a slice
+        self.pace = max(1, int(1e8 / (runs * N * N)))  # at a tenth of what a core multiplies in a slice
 
     def _padded(self, rows: Sequence[np.ndarray] | np.ndarray, fill: float | int) -> np.ndarray:
         """Rows of N entries as one array of padded rows."""
@@ -172,7 +172,7 @@ class LaneGram:
         self._nu = self._by_lane(self._book.gaps())
         self._rho = self._by_lane(np.zeros((runs, self._N)))
         self._threads = min(self._groups, _cores())
-        self.pace = 16 + int(3e8 / (runs * self._N**2))
+        self.pace = max(1, int(3e8 / (runs * self._N**2)))
 
     def _by_lane(self, rows: np.ndarray) -> np.ndarray:
         """(runs, m) as (groups, m, 8), one row for all as one group."""
