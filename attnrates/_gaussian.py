@@ -136,8 +136,8 @@ def _print(answer: dict[str, Any]) -> None:
             f"in [{low:.6f}, {high:.6f}] with confidence {found['confidence']:g}: {_verdict(found)}"
         )
         print(
-            f"  a share of {likely} of {found['simulated_problems']} problems has them in all dimensions tried "
-            f"from d = {found['simulated_dimension']} on; the theorem's d is {found['conservative_by']:.2g} "
+            f"  a share of {likely} of {found['simulated_problems']} problems has them in every dimension "
+            f"tried from d = {found['simulated_dimension']} on; the theorem's d is {found['conservative_by']:.2g} "
             "times that"
         )
 
