@@ -137,17 +137,20 @@ def _always_met(run: Any) -> bool:
 @cache
 def _since() -> dict[Formula, Mask]:
     """Hypotheses about every step from t0 on: formula -> which recorded steps of a run can be t0."""
-    from theory.theorems import joint_direction, joint_loss, joint_schedule
+    from theory.theorems import joint_direction, joint_full_support, joint_loss, joint_schedule
 
+    modules = (joint_direction, joint_full_support, joint_loss, joint_schedule)
     masks: dict[str, Mask] = {
         "c >= 0": joint_run.weights_positive,
         "the smallest weight is positive": joint_run.weights_positive,
+        "no token scores above the optimal one": joint_run.tokens_kept,
         "the optimal token scores at least the mean": joint_run.tokens_kept,
         "attention on other tokens is at most eps": joint_run.tokens_kept,
     }
     return {
         formula: masks.get(name, _always_met)
-        for page in (*joint_direction.PAGES, *joint_loss.PAGES, *joint_schedule.PAGES)
+        for module in modules
+        for page in module.PAGES
         for name, formula in page.hypotheses.items()
         if about_start(formula) and formula[0] == "forall"
     }
