@@ -137,8 +137,8 @@ def _print(answer: dict[str, Any]) -> None:
         )
         print(
             f"  a share of {likely} of {found['simulated_problems']} problems has them in every dimension "
-            f"tried from d = {found['simulated_dimension']} on; the theorem's d is {found['conservative_by']:.2g} "
-            "times that"
+            f"tried from d = {found['simulated_dimension']} on; the theorem's d is "
+            f"{found['conservative_by']:.2g} times that"
         )
 
 
