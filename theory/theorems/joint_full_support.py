@@ -6,7 +6,7 @@ its score, the negative gradient in W satisfies, where every constraint is activ
     <-grad L, M> = (1/n) sum_i sigma(-m_i) p_i (g_i - m_i),
 
 with no condition on the other scores. Where no token scores above o_i, this is not negative: in joint
-training <W_t, M^> never falls once the decoder scores these tokens best, even while a coefficient is negative.
+training <W_t, M^> never falls once the decoder scores these tokens best, even while some c_k are negative.
 """
 
 from __future__ import annotations
