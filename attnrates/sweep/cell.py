@@ -13,7 +13,6 @@ from typing import Any
 from numerics.errors import AttnratesError
 from paper_figs.runs import Setting
 
-COLUMNS = ("data", "rule", "step_size", "exponent", "steps", "space", "seed")
 PACKAGES = ("attnrates", "numerics", "paper_figs", "theory")
 
 
@@ -67,9 +66,9 @@ def compute(setting: Setting, *, check: bool) -> Outcome:
 
 
 def _labels(setting: Setting) -> dict[str, Any]:
+    """Give the columns that name the cell; the rule is the name of the folder (the partition)."""
     return {
         "data": setting.data,
-        "rule": setting.rule,
         "step_size": float("nan") if setting.step is None else setting.step,
         "exponent": setting.exponent,
         "steps": setting.steps,
@@ -100,7 +99,6 @@ def _columns(rows: list[dict[str, Any]], setting: Setting) -> dict[str, list[Any
 
 TYPES = {
     "data": "string",
-    "rule": "string",
     "step_size": "float64",
     "exponent": "float64",
     "steps": "int64",

@@ -18,10 +18,11 @@ from attnrates.sweep.grid import Cell
 from numerics.errors import AttnratesError, InputError
 
 if TYPE_CHECKING:
-    from distributed import Client, Future
+    from distributed import Client, Future, LocalCluster
 
 AHEAD = 4  # cells handed out for each worker: enough to keep it busy, few enough to lose little
 ATTEMPTS = 50  # that may end with a worker's death before a cell is held responsible
+STARTS = 10  # of the local cluster
 SILENCE = 20.0  # seconds without a scheduler before it is given up
 
 
@@ -39,7 +40,7 @@ def connect(address: str | None, workers: int | None) -> Iterator[Client]:
     if find_spec("distributed") is None:
         raise InputError("a sweep needs Dask: pip install '.[sweep]'")
     import dask
-    from distributed import Client, LocalCluster
+    from distributed import Client
 
     with dask.config.set(
         {
@@ -59,16 +60,31 @@ def connect(address: str | None, workers: int | None) -> Iterator[Client]:
                 yield client
             return
         os.environ.setdefault("OMP_NUM_THREADS", "1")  # inherited by the workers
-        cluster = LocalCluster(
-            n_workers=workers or os.cpu_count() or 1,
-            threads_per_worker=1,
-            processes=True,
-            host="127.0.0.1",
-            dashboard_address=None,
-            silence_logs=50,
-        )
-        with cluster, Client(cluster, set_as_default=False) as client:
+        with (
+            _local(workers or os.cpu_count() or 1) as cluster,
+            Client(cluster, set_as_default=False) as client,
+        ):
             yield client
+
+
+def _local(workers: int) -> LocalCluster:
+    """Start a cluster on this machine; once more where a worker dies before it has begun."""
+    from distributed import LocalCluster
+
+    for attempt in range(1, STARTS + 1):
+        try:
+            return LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                processes=True,
+                host="127.0.0.1",
+                dashboard_address=None,
+                silence_logs=50,
+            )
+        except RuntimeError as error:  # what Dask raises when a worker does not start
+            if attempt == STARTS:
+                raise AttnratesError(f"the workers do not start: {error}") from None
+    raise AssertionError("unreachable")
 
 
 def outcomes(client: Client, cells: Sequence[Cell], *, check: bool) -> Iterator[tuple[Cell, work.Outcome]]:

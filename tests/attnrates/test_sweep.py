@@ -1,0 +1,424 @@
+"""Sweeps on real clusters of processes: whatever is killed, nothing finished is lost or corrupt."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import psutil
+import pytest
+
+from attnrates.sweep import cell as work
+from attnrates.sweep import grid as grids
+from attnrates.sweep.grid import Cell
+from attnrates.sweep.store import Store
+from numerics import NormalizedGD, train
+from numerics.datasets import load
+from numerics.errors import InputError
+from paper_figs.runs import Setting
+
+ROOT = Path(__file__).parents[2]
+GRID = """
+data = ["gaussian:n=3,T=3,d=40", "gaussian:n=2,T=4,d=30"]
+seeds = {seeds}
+steps = {steps}
+check = {check}
+[[rules]]
+rule = "ngd"
+step = [0.05, 0.1]
+[[rules]]
+rule = "polyak"
+"""
+
+
+def grid(folder, *, seeds=2, steps=60, check="false", name="grid.toml"):
+    path = folder / name
+    path.write_text(GRID.format(seeds=seeds, steps=steps, check=check), encoding="utf-8")
+    return path
+
+
+def start(*arguments):
+    """Run the command in a process of its own, as a user does."""
+    code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    code += "from attnrates.cli import main; main()"
+    return subprocess.Popen(
+        [sys.executable, "-c", code, "sweep", *map(str, arguments)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def sweep(*arguments):
+    process = start(*arguments)
+    out, err = process.communicate(timeout=540)
+    return process.returncode, out, err
+
+
+def content(folder):
+    """The bytes of every file of the data set."""
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*.parquet")}
+
+
+def wait_for(condition, seconds=240.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.02)
+
+
+def workers_of(process):
+    """The worker processes of a sweep: those that Dask started to compute, not those that watch over them."""
+    try:
+        children = psutil.Process(process.pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
+    found = []
+    for child in children:
+        try:
+            if any("spawn_main" in word for word in child.cmdline()):
+                found.append(child)
+        except psutil.Error:
+            continue
+    return found
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sweep")
+    path = grid(folder, check="true")
+    return path, folder / "out", sweep(path, "--out", folder / "out", "--workers", 2)
+
+
+def test_every_cell_is_there_with_the_numbers_of_a_run(undisturbed):
+    path, out, (code, stdout, err) = undisturbed
+    assert code == 0, err
+    assert stdout.split() == [str(out / "history"), str(out / "verdicts")]
+    assert "no bound is violated" in err
+    frame = pd.read_parquet(out / "history")
+    cells = frame.groupby(["data", "rule", "step_size", "seed"], dropna=False, observed=True)
+    assert cells.ngroups == len(grids.read(path).cells) == 12
+    data = "gaussian:n=2,T=4,d=30"
+    run = train(load(data, seed=1), NormalizedGD(step=0.1), steps=60, space="gram", seed=1)
+    own = frame[(frame["data"] == data) & (frame["rule"] == "ngd")]
+    own = own[(own["step_size"] == 0.1) & (own["seed"] == 1)]
+    for column in run.history:
+        np.testing.assert_array_equal(own[column], run.history[column])
+
+
+def test_verdicts_are_those_of_the_check(undisturbed):
+    out = undisturbed[1]
+    frame = pd.read_parquet(out / "verdicts")
+    assert frame["holds"].dropna().all()
+    assert frame["holds"].notna().sum() > 100
+    assert (frame.loc[frame["holds"].notna(), "worst_ratio"] <= 1 + 1e-9).all()
+    assert (frame.loc[frame["holds"].isna(), "unmet"] != "").any()
+
+
+def test_a_file_names_where_it_comes_from(undisturbed):
+    from pyarrow import parquet
+
+    for path in (undisturbed[1] / "history").rglob("*.parquet"):
+        about = json.loads(parquet.read_schema(path).metadata[b"attnrates"])
+        assert about["code"] == work.code()
+        manifest = about["manifest"]
+        assert manifest["problem_hash"] == load(about["setting"]["data"], seed=about["setting"]["seed"]).hash
+        assert {"rule", "seed", "device", "versions"} <= set(manifest)
+        assert Cell(Setting(**about["setting"])).key == path.stem
+
+
+def test_finished_cells_are_not_run_again_and_missing_ones_are(undisturbed, tmp_path):
+    path, out, _ = undisturbed
+    copy = tmp_path / "out"
+    shutil.copytree(out, copy)
+    files = sorted((copy / "history").rglob("*.parquet"))
+    files[0].unlink()
+    times = {file: file.stat().st_mtime_ns for file in files[1:]}
+    code, _, err = sweep(path, "--out", copy, "--workers", 1)
+    assert (code, "12 cells, 11 finished before" in err) == (0, True)
+    assert {file: file.stat().st_mtime_ns for file in files[1:]} == times
+    assert content(copy) == content(out)
+
+
+def test_killed_workers_lose_nothing(undisturbed, tmp_path):
+    path, out, _ = undisturbed
+    process = start(path, "--out", tmp_path / "out", "--workers", 2)
+    killed = 0
+    while process.poll() is None and killed < 4:
+        for worker in workers_of(process)[-1:]:
+            if list((tmp_path / "out").rglob("*.parquet")) or killed == 0:
+                worker.send_signal(signal.SIGKILL)
+                killed += 1
+        time.sleep(1.5)
+    _, err = process.communicate(timeout=540)
+    assert process.returncode == 0, err
+    assert killed
+    assert content(tmp_path / "out") == content(out)
+
+
+def test_a_killed_sweep_goes_on_where_it_was(undisturbed, tmp_path):
+    path, out, _ = undisturbed
+    process = start(path, "--out", tmp_path / "out", "--workers", 1)
+    wait_for(lambda: len(list((tmp_path / "out").rglob("history/*/*.parquet"))) >= 3)
+    family = [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]
+    process.kill()
+    process.communicate()
+    for member in family[1:]:  # Dask's workers end by themselves; the test does not wait for it
+        try:
+            member.kill()
+        except psutil.Error:
+            continue
+    before = content(tmp_path / "out")
+    assert before.items() <= content(out).items()  # all that is there is whole
+    code, _, err = sweep(path, "--out", tmp_path / "out", "--workers", 1)
+    assert code == 0, err
+    assert "0 finished before" not in err
+    assert content(tmp_path / "out") == content(out)
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    """A scheduler at an address, with two workers; `start_scheduler` starts it again after a death."""
+    made = []
+
+    def launch(*arguments):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "distributed.cli." + arguments[0], *arguments[1:]],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        made.append(process)
+        return process
+
+    def up(file):
+        file.unlink(missing_ok=True)
+        scheduler = launch(
+            "dask_scheduler",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "0",
+            "--no-dashboard",
+            "--scheduler-file",
+            str(file),
+        )
+        wait_for(lambda: file.exists() and file.stat().st_size > 0)
+        address = json.loads(file.read_text(encoding="utf-8"))["address"]
+        for _ in range(2):
+            launch(
+                "dask_worker", address, "--host", "127.0.0.1", "--nthreads", "1", "--no-dashboard",
+                "--local-directory", str(file.parent), "--death-timeout", "30",
+            )  # fmt: skip
+        return scheduler, address
+
+    yield lambda: up(tmp_path / "scheduler.json")
+    for process in made:
+        for member in [*_children(process), process]:
+            try:
+                member.kill()
+            except (psutil.Error, ProcessLookupError):
+                continue
+        process.wait()
+
+
+def _children(process):
+    try:
+        return psutil.Process(process.pid).children(recursive=True)
+    except psutil.Error:
+        return []
+
+
+def test_a_killed_scheduler_ends_the_sweep_and_another_takes_over(undisturbed, cluster, tmp_path):
+    path, out, _ = undisturbed
+    scheduler, address = cluster()
+    process = start(path, "--out", tmp_path / "out", "--scheduler", address)
+    wait_for(lambda: list((tmp_path / "out").rglob("history/*/*.parquet")))
+    scheduler.kill()
+    _, err = process.communicate(timeout=300)
+    lines = [line for line in err.splitlines() if line.startswith("attnrates:")]
+    if process.returncode != 0:  # the sweep may have been done before the scheduler's death was noticed
+        assert process.returncode == 2, err
+        assert "the scheduler is gone" in lines[-1]
+    assert content(tmp_path / "out").items() <= content(out).items()
+    _, address = cluster()
+    code, _, err = sweep(path, "--out", tmp_path / "out", "--scheduler", address)
+    assert code == 0, err
+    assert content(tmp_path / "out") == content(out)
+
+
+def test_no_scheduler_at_the_address(tmp_path, monkeypatch, attnrates):
+    monkeypatch.setattr("attnrates.sweep.cluster.SILENCE", 1.0)
+    for address in ("tcp://127.0.0.1:9", "nonsense", "tcp://"):
+        result = attnrates("sweep", grid(tmp_path), "--out", tmp_path / address[:3], "--scheduler", address)
+        assert (result.code, result.out) == (2, "")
+        assert "no scheduler answers" in result.err.splitlines()[-1]
+
+
+def test_a_full_disk_leaves_whole_files_only(undisturbed, tmp_path):
+    path, out, _ = undisturbed
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=96k", "tmpfs", str(disk)], capture_output=True, check=False
+    )
+    if mounted.returncode != 0:
+        pytest.skip("a small file system can be mounted by root only")
+    try:
+        code, _, err = sweep(path, "--out", disk / "out", "--workers", 1)
+        assert code == 2, err
+        assert "No space left on device" in err.splitlines()[-1]
+        assert content(disk / "out").items() <= content(out).items()
+        assert not list(disk.rglob("*.tmp"))
+        subprocess.run(["mount", "-o", "remount,size=64m", str(disk)], check=True)
+        code, _, err = sweep(path, "--out", disk / "out", "--workers", 1)
+        assert code == 0, err
+        assert content(disk / "out") == content(out)
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
+
+
+@pytest.mark.soak
+def test_two_thousand_cells_with_a_worker_killed_every_few_seconds(tmp_path):
+    path = grid(tmp_path, seeds=334)
+    assert len(grids.read(path).cells) >= 2_000
+    code, _, err = sweep(path, "--out", tmp_path / "calm")
+    assert code == 0, err
+    process = start(path, "--out", tmp_path / "stormy", "--workers", 2)
+    killed = 0
+    while process.poll() is None:
+        time.sleep(3)
+        for worker in workers_of(process)[-1:]:
+            worker.send_signal(signal.SIGKILL)
+            killed += 1
+    _, err = process.communicate()
+    assert process.returncode == 0, err
+    print(f"{killed} workers killed")
+    assert killed >= 3
+    assert content(tmp_path / "stormy") == content(tmp_path / "calm")
+
+
+GOOD = {"data": '"gaussian"', "seeds": "2", "steps": "10", "rules": '[{rule = "ngd", step = 0.1}]'}
+
+
+def toml(**entries):
+    return "".join(f"{name} = {value}\n" for name, value in {**GOOD, **entries}.items() if value is not None)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "data is missing"),
+        ("steps = [", "is not TOML"),
+        ("\x00", "is not TOML"),
+        (toml(data="[]"), "data is missing or empty"),
+        (toml(data="3"), "data must be text"),
+        (toml(steps=None), "steps must be a whole number"),
+        (toml(steps="0"), "steps must be a whole number"),
+        (toml(steps="true"), "steps must be a whole number"),
+        (toml(steps="1.5"), "steps must be a whole number"),
+        (toml(seeds="[]"), "seeds must be"),
+        (toml(seeds="[-1]"), "seeds must be"),
+        (toml(seeds="10000000"), "at most"),
+        (toml(space='"phase"'), "space must be"),
+        (toml(check="1"), "check must be"),
+        (toml(colour="1"), "no entry 'colour'"),
+        (toml(rules="[]"), "rules must be given"),
+        (toml(rules="[1]"), "rules must be given"),
+        (toml(rules='[{rule = "adam", step = 1}]'), "rules[1]: unknown step-size rule 'adam'"),
+        (toml(rules='[{rule = "ngd"}]'), "rules[1]: rule ngd needs a step size"),
+        (toml(rules='[{rule = "ngd", step = -1}]'), "rules[1]: "),
+        (toml(rules='[{rule = "ngd", step = nan}]'), "rules[1].step must be finite"),
+        (toml(rules='[{rule = "ngd", step = "1"}]'), "rules[1].step must be a number"),
+        (toml(rules='[{rule = "polyak", exponent = 1}]'), "rules[1]: polyak takes no exponent"),
+        (toml(rules='[{rule = "ngd", step = 0.1, rate = 1}]'), "rules[1] has no entry 'rate'"),
+        (toml(seeds="1000000", data='["a", "b"]'), "at most 1000000"),
+        (toml(data='"gaussian:n=0"'), "n"),
+        (toml(data='"nowhere.npz"', seeds="1"), "nowhere.npz"),
+    ],
+)
+def test_a_bad_grid_is_refused_before_anything_starts(attnrates, tmp_path, text, says):
+    path = tmp_path / "grid.toml"
+    path.write_text(text, encoding="utf-8")
+    result = attnrates("sweep", path, "--out", tmp_path / "out")
+    assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
+    assert says in result.err
+    assert [entry.name for entry in tmp_path.iterdir()] == ["grid.toml"]
+
+
+def test_a_missing_grid_and_conflicting_options_are_refused(attnrates, tmp_path):
+    for arguments in (
+        [tmp_path / "none.toml"],
+        [tmp_path],
+        [grid(tmp_path), "--scheduler", "tcp://127.0.0.1:1", "--workers", 2],
+    ):
+        result = attnrates("sweep", *arguments, "--out", tmp_path / "out")
+        assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
+
+
+def test_cells_go_by_what_determines_them(tmp_path):
+    cells = grids.read(grid(tmp_path)).cells
+    assert len({cell.key for cell in cells}) == len(cells)
+    path = tmp_path / "twice.toml"
+    path.write_text(toml(rules='[{rule = "ngd", step = [0.1, 0.1]}]'), encoding="utf-8")
+    assert len(grids.read(path).cells) == 2
+
+
+def test_a_cell_that_cannot_be_run_is_told_and_the_others_are_finished(tmp_path):
+    problem = load("gaussian:n=2,T=3,d=30", seed=0)
+    problem.save(tmp_path / "good.npz")
+    path = tmp_path / "grid.toml"
+    path.write_text(
+        toml(data=f'["{tmp_path}/good.npz", "digits:3v5,n=40"]', seeds="1", check="false"), encoding="utf-8"
+    )
+    store = Store(tmp_path / "out")
+    first, second = grids.read(path).cells
+    store.add(first, work.compute(first.setting, check=False))
+    store.add(second, work.Outcome(work.code(), error="tokens 1 and 2 are tied"))
+    assert store.finished(first, check=False)
+    assert not store.finished(first, check=True)
+    assert not store.finished(second, check=False)
+    note = json.loads((tmp_path / "out" / "refused" / f"{second.key}.json").read_text(encoding="utf-8"))
+    assert note["error"] == "tokens 1 and 2 are tied"
+    store.add(second, work.compute(second.setting, check=False))
+    assert not list((tmp_path / "out" / "refused").iterdir())
+
+
+def test_input_errors_come_back_as_such(tmp_path):
+    outcome = work.compute(Setting(data="gaussian:n=0", rule="ngd", step=0.1, steps=5), check=False)
+    assert (outcome.history, outcome.error is None) == (None, False)
+
+
+def test_other_folders_are_left_alone(tmp_path):
+    (tmp_path / "mine.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(InputError, match="holds no sweep"):
+        Store(tmp_path)
+    out = tmp_path / "out"
+    store = Store(out)
+    store.note.write_text('{"format": "attnrates-sweep", "code": "0"}', encoding="utf-8")
+    with pytest.raises(InputError, match="other code"):
+        Store(out)
+    for text in ("", "[]", '{"format": "other"}'):
+        store.note.write_text(text, encoding="utf-8")
+        with pytest.raises(InputError, match=r"sweep\.json"):
+            Store(out)
+
+
+def test_what_a_killed_write_left_goes_once_it_is_old(tmp_path):
+    Store(tmp_path / "out")
+    folder = tmp_path / "out" / "history" / "rule=ngd"
+    folder.mkdir(parents=True)
+    old, new = folder / ".a.parquet.x.tmp", folder / ".b.parquet.x.tmp"
+    for path in (old, new):
+        path.write_bytes(b"half")
+    os.utime(old, (0, 0))
+    Store(tmp_path / "out")
+    assert (old.exists(), new.exists()) == (False, True)
