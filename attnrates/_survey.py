@@ -5,12 +5,9 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rich.table import Table
-from rich.text import Text
-
 from attnrates._console import console, print_json
 from numerics.errors import InputError
-from numerics.survey import STARTS, Cell, Tally, interval, survey
+from numerics.survey import CONFIDENCE, SHARES, STARTS, Cell, Tally, survey
 from paper_figs import runs
 from theory import gaussian as theorem
 
@@ -19,8 +16,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Number = TypeVar("Number", int, float)
-CONFIDENCE = 0.99
-SHARES = ("separable", "near_acute", "full_support", *STARTS)
 
 
 def command(
@@ -86,21 +81,27 @@ def _claim(cell: Cell) -> float:
 
 def _row(tally: Tally, claim: float) -> dict[str, Any]:
     row = tally.to_dict() | {"claimed": claim, "confidence": CONFIDENCE}
-    row["intervals"] = {name: interval(row[name], row["problems"], CONFIDENCE) for name in SHARES}
+    row["intervals"] = {name: tally.interval(name) for name in SHARES}
     row["contradicted"] = row["intervals"]["near_acute"][1] < claim
     return row
 
 
 def _print(rows: list[dict[str, Any]]) -> None:
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for name in ("n", "T", "d", "sigma", "(S)", "(N)", "proved", "(F)", *STARTS, "undecided"):
-        table.add_column(name, justify="right", no_wrap=True)
+    heads = ["n", "T", "d", "sigma", "(S)", "(N)", "interval", "proved", "(F)", *STARTS, "undecided"]
+    lines = [heads]
     for row in rows:
-        shares = [f"{row[name] / row['problems']:.2f}" for name in SHARES]
-        cells = [row["n"], row["T"], row["d"], f"{row['noise']:g}", *shares[:2], f"{row['claimed']:.2f}"]
-        table.add_row(*(Text(str(cell)) for cell in [*cells, *shares[2:], row["undecided"]]))
-    out = console()
-    out.print(table)
+        share = {name: f"{row[name] / row['problems']:.2f}" for name in SHARES}
+        low, high = row["intervals"]["near_acute"]
+        lines.append(
+            [
+                *(str(row["n"]), str(row["T"]), str(row["d"]), f"{row['noise']:g}"),
+                *(share["separable"], share["near_acute"], f"{low:.2f}-{high:.2f}", f"{row['claimed']:.2f}"),
+                *(share["full_support"], *(share[name] for name in STARTS), str(row["undecided"])),
+            ]
+        )
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        print("  ".join(text.rjust(width) for text, width in zip(line, widths, strict=True)))
     stuck, wrong, pairs = (sum(row[name] for row in rows) for name in ("stuck", "wrong", "wrong_in_pair"))
     widest = max(high - low for row in rows for low, high in row["intervals"].values())
     print(

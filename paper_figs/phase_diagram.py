@@ -17,7 +17,7 @@ from matplotlib.patheffects import Normal as Plain
 from matplotlib.patheffects import Stroke
 from matplotlib.ticker import LogLocator, NullLocator
 
-from numerics.survey import Cell, dimension, interval, survey
+from numerics.survey import Cell, dimension, survey
 from paper_figs import captions, style
 from paper_figs.figures import Part, Workshop
 from theory import gaussian
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.collections import QuadMesh
     from matplotlib.figure import Figure
 
-SIGNAL, DELTA, CONFIDENCE = 2.0, 0.01, 0.99
+SIGNAL, DELTA = 2.0, 0.01
 AXES = {"n": "sequences $n$", "ratio": r"signal to noise $s/\sigma$"}
 PANELS = {
     "infeasible": "infeasible",
@@ -78,7 +78,7 @@ def _cell(part: Part, value: float, d: int, **others: Any) -> Cell:
 
 
 def data(part: Part, shop: Workshop) -> pd.DataFrame:
-    """Count everything drawn: a row a cell, with exact intervals of the near-acute share.
+    """Count everything drawn: a row a cell, with the exact interval of each share.
 
     `theorem` is the dimension from which on (S) and (N) hold with probability at least 0.99, `simulated` that
     from which on, up to it, 99% of simulated problems have them; both belong to the cell's row.
@@ -102,8 +102,6 @@ def data(part: Part, shop: Workshop) -> pd.DataFrame:
     frame["infeasible"] = frame["problems"] - frame["separable"]
     frame["not_acute"] = frame["separable"] - frame["near_acute"]
     frame["adversarial"] = frame[["opposite", "decoy"]].min(axis=1)
-    ends = [interval(tally.near_acute, tally.cell.problems, CONFIDENCE) for tally in found]
-    frame["near_acute_low"], frame["near_acute_high"] = zip(*ends, strict=True)
     nearest = curves.index.to_numpy()
     row_of = [nearest[np.argmin(np.abs(nearest - x))] for x in frame[options["axis"]]]
     for name in ("theorem", "simulated"):

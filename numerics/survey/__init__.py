@@ -7,10 +7,12 @@ from numerics.survey.cell import Cell, draw
 from numerics.survey.intervals import interval
 from numerics.survey.outcome import Limit, Outcome, measure
 from numerics.survey.starts import STARTS
-from numerics.survey.table import Tally, survey, tally
+from numerics.survey.table import CONFIDENCE, SHARES, Tally, survey, tally
 from numerics.survey.threshold import count, dimension, near_acute
 
 __all__ = [
+    "CONFIDENCE",
+    "SHARES",
     "STARTS",
     "Cell",
     "Limit",

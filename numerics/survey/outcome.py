@@ -30,6 +30,10 @@ class Limit:
     that are right, while the others are beaten by more than its margin, so that their pull is exponentially
     smaller; never on a near-acute problem, whose runs all reach W_mm. Neither: undecided. ``wrong`` lists the
     (sequence, token) that are chosen instead of an optimal token.
+
+    Behind each of them is a pair that breaks (N). Let M' = sum alpha_k A_k be that solution, g' >= g* its
+    margin: sum alpha_k = 1/g'^2, and <A_l, M'> <= -1 for a wrong token's constraint l, so that some
+    <A_k, A_l> <= -g'^2 <= -g*^2 with k a constraint of a sequence that is right.
     """
 
     reached: bool

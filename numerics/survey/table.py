@@ -16,8 +16,12 @@ from numerics.errors import InputError
 from numerics.files import atomic_write
 from numerics.run import source_hash
 from numerics.survey.cell import Cell
+from numerics.survey.intervals import interval
 from numerics.survey.outcome import Limit, Outcome, measure
 from numerics.survey.starts import STARTS
+
+SHARES = ("separable", "near_acute", "full_support", *STARTS)
+CONFIDENCE = 0.99
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,14 +50,22 @@ class Tally:
     wrong: int
     wrong_in_pair: int
 
+    def interval(self, name: str) -> tuple[float, float]:
+        """The exact interval, at the confidence 0.99, of the share that a count of `SHARES` estimates."""
+        return interval(getattr(self, name), self.cell.problems, CONFIDENCE)
+
     def to_dict(self) -> dict[str, Any]:
-        """One flat row: the cell, then the counts."""
+        """One flat row: the cell, the counts, and the ends of the intervals, NAME_low and NAME_high."""
         counts = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "cell"}
-        return asdict(self.cell) | counts
+        ends = [(name, self.interval(name)) for name in SHARES]
+        low = {f"{name}_low": end for name, (end, _) in ends}
+        high = {f"{name}_high": end for name, (_, end) in ends}
+        return asdict(self.cell) | counts | {key: (low | high)[key] for key in _ENDS}
 
 
 _COUNTS = tuple(f.name for f in fields(Tally) if f.name != "cell")
 _CELL = tuple(f.name for f in fields(Cell))
+_ENDS = tuple(f"{name}_{end}" for name in SHARES for end in ("low", "high"))
 
 
 def tally(cell: Cell, outcomes: Sequence[Outcome]) -> Tally:
@@ -118,7 +130,7 @@ def _key(cell: Cell, code: str) -> str:
 def _write(path: Path, known: dict[str, Tally]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     text = io.StringIO()
-    writer = csv.DictWriter(text, ("key", *_CELL, *_COUNTS), lineterminator="\n")
+    writer = csv.DictWriter(text, ("key", *_CELL, *_COUNTS, *_ENDS), lineterminator="\n")
     writer.writeheader()
     writer.writerows({"key": key} | found.to_dict() for key, found in known.items())
     with atomic_write(path) as stream:
@@ -131,7 +143,7 @@ def _read(path: Path) -> dict[str, Tally]:
     try:
         with path.open(encoding="utf-8", newline="") as stream:
             reader = csv.DictReader(stream)
-            if reader.fieldnames != ["key", *_CELL, *_COUNTS]:
+            if reader.fieldnames != ["key", *_CELL, *_COUNTS, *_ENDS]:
                 raise InputError(f"{path}: is not a survey's table; not overwritten")
             return {row["key"]: _tally(row) for row in reader}
     except (UnicodeDecodeError, csv.Error, TypeError, ValueError) as error:
