@@ -58,7 +58,7 @@ def _domain(letter: str, dom: Node, names: dict[str, str]) -> str:
         return rf"{letter}\in\mathbb{{N}}"
     if dom[1] == "J":
         return rf"{letter}\ne o_{{{_index(dom[2], names)}}}"
-    if dom[1] == "K":  # the tokens off the support
+    if dom[1] == "K" and len(dom) > 2:  # the tokens off the support; the plain K is every example
         return rf"{letter}\in K_{{{_index(dom[2], names)}}}"
     return letter
 
