@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+CODE = ("numerics", "paper_figs")
 DATA = "bbc:business+tech"
 SEEDS = 3
 LOOKS = {  # the stochastic rules look like their full-batch versions in the other figures
@@ -123,8 +124,8 @@ def caption(part: Part, frame: pd.DataFrame) -> str:
         f"{settings['length']} tokens of {settings['train']} training and {settings['test']} test articles, "
         f"batches of {settings['batch']}, no dropout. Lines are means over {captions.seeds(frame['seed'])}, "
         f"bands run from the least to the most. Each optimizer had {points} step sizes to choose from, a "
-        f"factor of about 3 apart, and {settings['steps']} steps for each; taken was the one of lowest loss on "
-        f"{settings['validation']} validation articles, with a seed of its own. Tuned step sizes (for "
-        f"stochastic Polyak the longest allowed) and the state after {settings['steps']} steps: "
+        f"factor of about 3 apart, and {settings['steps']} steps for each; that of lowest loss on "
+        f"{settings['validation']} validation articles was taken, with a seed of its own. Tuned step sizes "
+        f"(for stochastic Polyak the longest allowed) and the state after {settings['steps']} steps: "
         f"{captions.listed(results)}."
     )

@@ -170,7 +170,7 @@ class Task:
 
     @torch.no_grad()
     def _measured(self, step: int, names: tuple[str, ...]) -> dict[str, float]:
-        row: dict[str, float] = {"step": step}
+        row: dict[str, float] = {"step": float(step)}
         for name in names:
             split = self._splits[name]
             parts = [
