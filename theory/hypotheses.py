@@ -137,9 +137,9 @@ def _always_met(run: Any) -> bool:
 @cache
 def _since() -> dict[Formula, Mask]:
     """Hypotheses about every step from t0 on: formula -> which recorded steps of a run can be t0."""
-    from theory.theorems import joint_direction, joint_full_support, joint_loss, joint_schedule
+    from theory.theorems import joint_direction, joint_full_support, joint_loss, joint_schedule, joint_sharp
 
-    modules = (joint_direction, joint_full_support, joint_loss, joint_schedule)
+    modules = (joint_direction, joint_full_support, joint_loss, joint_schedule, joint_sharp)
     masks: dict[str, Mask] = {
         "c >= 0": joint_run.weights_positive,
         "the smallest weight is positive": joint_run.weights_positive,
@@ -160,13 +160,20 @@ def _since() -> dict[Formula, Mask]:
 def _known_joint() -> dict[Formula, Checks]:
     """Hypotheses of the joint pages alone, that speak of no step."""
     from theory.lemmas import joint_decoder, joint_power_sum
-    from theory.theorems import joint_loss, joint_schedule
+    from theory.theorems import joint_loss, joint_schedule, joint_sharp, residual_any_step
 
+    sharp = joint_sharp.RESIDUAL.hypotheses
     exponents = (joint_power_sum.BELOW_ONE, joint_power_sum.ABOVE_HALF)
     return {
         joint_schedule.SCHEDULE: ("schedule",),
         joint_schedule.DECODER_SCHEDULE: ("decoder schedule",),
         joint_schedule.DECODER_STEP_POSITIVE: (),
+        sharp["r* balances the limit weights"]: ("F", "independent"),
+        sharp["q_min bounds the balanced weights"]: ("F", "independent"),
+        sharp["sig bounds the variance"]: ("F", "independent", "zero start"),
+        sharp["steps are at most e_max"]: ("longest step",),
+        residual_any_step.HYPOTHESES["q_min > 0"]: (),
+        residual_any_step.HYPOTHESES["sig > 0"]: (),
         joint_schedule.SMALL_LEAKS: (),
         **dict.fromkeys(exponents, ("schedule",)),
         **dict.fromkeys(map(joint_schedule.of_decoder, exponents), ("decoder schedule",)),

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 
+from numerics.maxmargin.solution import MaxMargin
 from numerics.problem import Problem
 from numerics.run import Run
 from theory.assumptions import Check
@@ -134,6 +136,46 @@ def decoder_scheduled(run: Run) -> Check:
     return _scheduled(run.joint.rule, "the decoder's")
 
 
+@lru_cache(maxsize=64)
+def equal_balance(problem: Problem, target: MaxMargin) -> tuple[float, float, float]:
+    """(||r*||, q_min, sig) of the balance of equal weights, for linearly independent active constraints.
+
+    The shares are then alpha_k/||M||^2, and <A_k, r*> their negative logarithms up to a constant that makes
+    r* orthogonal to M. sig is the least eigenvalue of the Gram matrix weighted by the shares.
+    """
+    gram, shares = problem.gram(), target.dual / target.dual.sum()
+    levels = -np.log(shares) + float(shares @ np.log(shares))
+    root = np.sqrt(shares)
+    least = float(np.linalg.eigvalsh(root[:, None] * gram * root)[0])
+    return float(np.sqrt(levels @ np.linalg.solve(gram, levels))), float(shares.min()), least
+
+
+def independent(run: Run) -> Check:
+    """The reference constraints are linearly independent."""
+    eigenvalues = np.linalg.eigvalsh(on_reference(run).problem.gram())
+    ratio = float(eigenvalues[0] / eigenvalues[-1])
+    text = f"least over largest eigenvalue of the Gram matrix {ratio:.3g}"
+    if ratio > 1e-9:
+        return Check("holds", text, (ratio, ratio))
+    return Check("unknown", text, (ratio, ratio))
+
+
+def longest_steps(run: Run) -> Float[np.ndarray, " rows"]:
+    """A bound on the steps of W from each recorded one on: the schedule's, or the rule's cap."""
+    steps = run.history["step"].to_numpy(dtype=float)
+    if run.rule.name == "ngd":
+        return np.asarray(float(run.rule.step) * (steps + 1) ** -float(run.rule.exponent))
+    return np.full(steps.shape, float(run.rule.law.cap))
+
+
+def longest_step(run: Run) -> Check:
+    """Every step of W is at most some e_max."""
+    longest = float(longest_steps(run)[0])
+    if np.isfinite(longest):
+        return Check("holds", f"e_max = {longest:.4g}", (longest, longest))
+    return Check("fails", "no cap e_max on the step length is known")
+
+
 def longest_token(problem: Problem) -> float:
     """R_o, the length of the longest optimal token."""
     return float(np.linalg.norm(problem.tokens[np.arange(problem.n), problem.optimal], axis=1).max())
@@ -149,6 +191,8 @@ CONDITIONS: dict[str, Callable[[Run], Check]] = {
     "fixed decoder": fixed_decoder,
     "settled tokens": settled,
     "decoder separable": decoder_separable,
+    "independent": independent,
+    "longest step": longest_step,
     "schedule": scheduled,
     "decoder schedule": decoder_scheduled,
     "signal": signal_found,

@@ -13,7 +13,7 @@ from theory.assumptions import longest_step
 from theory.evaluate import by_canonical
 from theory.lemmas.residual_step import residual
 from theory.notation import M, e, layer, s, t
-from theory.proof.terms import Index, Term, as_real, below, inner, norm, number, symbol, total
+from theory.proof.terms import Index, Term, as_real, below, inner, norm, number, symbol, total, vector
 
 
 def direction_gap(at: Index) -> Term:
@@ -138,7 +138,12 @@ def _joint(
         nt.R_o: joint_run.longest_token(run.problem),
         nt.R_d: joint_run.longest_difference(run.problem),
         norm(nt.U): length,
+        symbol("e_max"): joint_run.longest_steps(run)[at],
     }
+    if run.target is not None:  # asked for under full support only
+        problem, target = run.problem, run.target
+        for place, term in enumerate((norm(vector("r_star")), symbol("q_min"), symbol("sig"))):
+            values[term] = lambda place=place: joint_run.equal_balance(problem, target)[place]
     for rule, scale, exponent in (
         (run.rule, nt.eta, symbol("decay")),
         (run.joint.rule, symbol("eta_u"), symbol("decay_u")),
