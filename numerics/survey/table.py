@@ -155,7 +155,11 @@ def _read(path: Path) -> dict[str, Tally]:
 def _tally(row: dict[str, str]) -> Tally:
     kinds: dict[str, Any] = dict.fromkeys(_CELL, int) | {"signal": float, "noise": float, "query": str}
     cell = Cell(**{name: kinds[name](row[name]) for name in _CELL})
-    return Tally(cell=cell, **{name: int(row[name]) for name in _COUNTS})
+    found = Tally(cell=cell, **{name: int(row[name]) for name in _COUNTS})
+    written = found.to_dict()
+    if any(row[name] != str(written[name]) for name in _ENDS):
+        raise ValueError(f"the intervals of n={cell.n}, T={cell.T}, d={cell.d} are not those of its counts")
+    return found
 
 
 @contextlib.contextmanager

@@ -114,6 +114,7 @@ def test_the_survey_is_a_table_and_goes_on_from_its_file(attnrates, tmp_path):
         "sigma",
         "(S)",
         "(N)",
+        "interval",
         "proved",
         "(F)",
         "random",
