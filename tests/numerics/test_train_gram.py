@@ -416,12 +416,13 @@ def test_attention_on_wrong_tokens_is_left_as_in_weight_space(seed: int, depth: 
             )
 
 
-def test_scores_at_which_sigma_underflows() -> None:
+@pytest.mark.parametrize("runs", [1, 9])  # the scalar loop, lanes
+def test_scores_at_which_sigma_underflows(runs: int) -> None:
     """Scores of hundreds: sigma(-m) is below the smallest float, its logarithm is not."""
     base = random_problem(1, n=3, T=4, d=10)
     problem = Problem(base.tokens, base.queries, base.labels, 800.0 * base.decoder, base.mask)
     assert np.abs(problem.scores[problem.mask]).max() > 745
-    ours = train(problem, NormalizedGD(0.1), steps=200)
+    ours = train_batch(problem, NormalizedGD(0.1), steps=200, seeds=list(range(runs)))[-1]
     reference = train(problem, NormalizedGD(0.1), steps=200, space="weight")
     assert np.linalg.norm(ours.weights - reference.weights) < 1e-9 * np.linalg.norm(reference.weights)
     np.testing.assert_allclose(
