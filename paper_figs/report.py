@@ -18,6 +18,7 @@ from numerics.files import atomic_write
 from paper_figs.figures import read_note
 from paper_figs.proofs import axiom_numbers
 from paper_figs.provenance import source_hash
+from theory.tightness import tightness
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,6 +55,8 @@ def write(path: Path, proofs: dict[str, Any], rows: Sequence[Row], pictures: Seq
         _theorems(proofs),
         "<h2>Verdicts on the runs</h2>",
         _verdicts(rows),
+        "<h2>Tightness</h2>",
+        _tightness(rows),
         "<h2>Figures</h2>",
         *(_picture(picture) for picture in pictures),
         "<h2>Provenance</h2>",
@@ -138,6 +141,19 @@ def _verdicts(rows: Sequence[Row]) -> str:
     return (
         "<p>The worst ratio is the largest over the run of observed to bound (bound to observed for "
         "lower bounds): at most 1 where the bound holds.</p>"
+        f'<div class="wide"><table>{"".join(table)}</table></div>'
+    )
+
+
+def _tightness(rows: Sequence[Row]) -> str:
+    """Tabulate observed/bound by theorem and decade of t, over the runs of the verdicts."""
+    table = [_row(["theorem", "t from", "median", "worst", "steps", "runs"], "th")]
+    for row in tightness(row.verdict for row in rows):
+        cells = [row.theorem, f"{10.0**row.decade:g}", f"{row.median:.4g}", f"{row.worst:.4g}"]
+        table.append(_row([*cells, str(row.rows), str(row.runs)], "td"))
+    return (
+        "<p>Observed over bound (bound over observed for lower bounds) at the recorded steps of all runs, by "
+        "decade of t; steps at which a side has left the range of floating point are left out.</p>"
         f'<div class="wide"><table>{"".join(table)}</table></div>'
     )
 
