@@ -47,8 +47,8 @@ JOINT = _claim(
     "paper-joint",
     "Joint training of W and the decoder under Gaussian-like data",
     r"$W_t$ still converges globally, the decoder attains a positive margin on the optimal tokens, and the "
-    r"loss decays like $\exp(-c\,t^{1/3})$. With explicit constants, from hypotheses that are checked along the "
-    "run: joint-direction-schedule, joint-sharp-rate, joint-decoder-margin, joint-loss-rate. Missing for a "
-    "statement from the data alone: that these hypotheses come to hold and persist, i.e. that the signal tokens "
-    r"stay the ones of largest score and that the weights' ratio $\kappa$ stays bounded while both move.",
+    r"loss decays like $\exp(-c\,t^{1/3})$. With explicit constants, from hypotheses checked along the run: "
+    "joint-direction-schedule, joint-sharp-rate, joint-decoder-margin, joint-loss-rate. Missing for a "
+    "statement from the data alone: that these hypotheses come to hold and persist, namely that the signal "
+    r"tokens stay the ones of largest score and that the ratio $\kappa$ stays bounded while both move.",
 )
