@@ -13,12 +13,13 @@ from numerics.maxmargin import max_margin, max_margins
 from numerics.maxmargin.solution import MaxMargin
 from numerics.problem import Problem
 from numerics.steps import NormalizedGD
-from numerics.survey.cell import Cell, draw
+from numerics.survey.cell import SIGNAL_DIRECTIONS, Cell, draw
 from numerics.survey.starts import STARTS
 
 CLOSE = 0.01
 """A run has reached a max-margin solution when 1 - cos between W and it is below this."""
 PATIENCE = (10, 100)  # a run that is undecided is run anew for so many times the steps
+_HELD = 1 << 26  # numbers in memory
 _ROUNDING = 1e-9  # relative; what floats cannot tell apart counts as (N) failing
 
 
@@ -72,15 +73,19 @@ class _Trained:
     near_acute: bool
 
 
-def measure(cell: Cell, starts: Sequence[str] = tuple(STARTS), *, block: int = 200) -> list[Outcome]:
+def measure(cell: Cell, starts: Sequence[str] = tuple(STARTS), *, block: int | None = None) -> list[Outcome]:
     """Draw a cell's problems, decide the assumptions, and run normalized GD on each from every start.
 
     The step is 1/R, R the largest ||A_k||, so that no logit gap moves by more than 1 a step. ``block``
-    problems are held in memory at once. Without starts nothing is trained.
+    problems are held in memory at once (default: what fits half a gigabyte, 200 at most). Without starts
+    nothing is trained.
     """
+    constraints, vectors = cell.n * (cell.T - 1), cell.n * cell.T + SIGNAL_DIRECTIONS
+    numbers_each = 3 * constraints**2 + 2 * min(cell.d, vectors) ** 2
+    size = block or max(1, min(200, _HELD // numbers_each))
     out: list[Outcome] = []
-    for first in range(0, cell.problems, block):
-        numbers = range(first, min(first + block, cell.problems))
+    for first in range(0, cell.problems, size):
+        numbers = range(first, min(first + size, cell.problems))
         out += _measured(cell, numbers, starts)
     return out
 
