@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -36,6 +36,10 @@ def _rounded(q: Fraction, digits: int = 3) -> Fraction:
     return Fraction(round(q, digits - 1 - size))
 
 
+def _floats(row: Iterable[Any]) -> list[float]:
+    return [approximate(x) for x in row]
+
+
 def _body(formula: Formula) -> Formula:
     """A formula without its universal quantifiers."""
     while formula[0] == "forall":
@@ -51,11 +55,13 @@ class Wants:
         positive: symbols s with a hypothesis 0 < s or 0 <= s.
         bounded: symbols that a hypothesis bounds and the problem does not give.
         zero_start: whether W_0 = 0 is a hypothesis.
+        late: indices t0, t1, ... of a step by which, so a hypothesis says, the path has some length.
     """
 
     positive: frozenset[str] = frozenset()
     bounded: frozenset[str] = frozenset()
     zero_start: bool = False
+    late: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, hypotheses: Iterable[Formula]) -> Wants:
@@ -67,7 +73,17 @@ class Wants:
         }
         bounded = {bound.name for f in hypotheses for bound in tight_bounds(f)} - OWN
         start = eq(norm(vector("W", number(0))), 0)
-        return cls(frozenset(positive), frozenset(bounded), start in bodies)
+        late = {v for f in bodies if f[0] in ("le", "lt") for v in _tops(f) if v[-1].isdigit()}
+        return cls(frozenset(positive), frozenset(bounded), start in bodies, frozenset(late))
+
+
+def _tops(node: Node) -> Iterator[str]:
+    """The index variables that end a sum over steps."""
+    if node[0] == "below":
+        yield from (name for name in node[1][1] if name[0] != "#")
+    for child in node:
+        if isinstance(child, Node):
+            yield from _tops(child)
 
 
 @dataclass
@@ -147,7 +163,7 @@ class Draw:
 
     def problem(self) -> SmallProblem | None:
         """A small problem with equal non-optimal scores; None when the genes make none."""
-        n = self.choice("n", [1, 1, 1, 2, 2, 3])
+        n = self.choice("n", [1, 1, 1, 2, 2, 3]) if not self.patient else 1
         lengths = [self.choice(f"T{i}", [2, 2, 2, 3, 3, 4, *([1] if i else [])]) for i in range(n)]
         while sum(lengths) - n > 5:
             lengths[lengths.index(max(lengths))] -= 1
@@ -201,6 +217,8 @@ class Draw:
         if balanced and kind == "sym" and name == "w" and problem.dual and at in problem.constraints:
             return problem.dual[at[0], at[1]]
         if kind == "sym":
+            if self.patient and (name == "eta" or name in self.wants.bounded):
+                return exact(self._patient_value(problem, name))
             group = "step" if name in ("e", "eta") else "real"
             group = "coefficient" if name in ("c", "p", "a") else group
             positive = name in self.wants.positive or self.choice(f"sign {name}", [0, 1]) == 1
@@ -221,6 +239,24 @@ class Draw:
             return tuple(exact(b + small * x) for b, x in zip(base, noise, strict=True))
         return tuple(exact(self.number("vector", name, *at, k)) for k in range(problem.dimension))
 
+    @property
+    def patient(self) -> bool:
+        """Whether many short steps are taken on one or two constraints, so that a path gets long."""
+        return bool(self.wants.late) and self.choice("patient", [1, 1, 1, 0]) == 1
+
+    def _patient_value(self, problem: SmallProblem, name: str) -> Fraction:
+        """A bounded constant as a fraction of 1; eta as one of the inverse of the largest curvature."""
+        size = Fraction(1, self.choice(f"fraction {name}", [2, 4, 10, 10, 100, 1000, 10**8]))
+        if name != "eta":
+            return size
+        longest = max(float(sum(x * x for x in A)) for A in map(_floats, problem.matrices.values()))
+        slope = max(
+            float(max(s) - min(s)) / (1 + math.exp(min(700.0, max(-700.0, float(min(s))))))
+            for s in problem.scores
+        )
+        scale = longest * slope
+        return size / _rounded(Fraction(scale)) if 0 < scale < math.inf else size
+
     def build(self, hypotheses: Iterable[Formula], names: frozenset[str]) -> Model | None:
         """The model that the genes describe, with values for the free index ``names``."""
         self.used = {}
@@ -240,7 +276,9 @@ class Draw:
                 indices[f[1][1][0]] = self.choice(f"index {f[1]!r}", inside)
         placed = {f[1][1][0] for f in hypotheses if f[0] == "in"}
         for name in sorted(names - placed):
-            indices[name] = self.choice(f"index {name}", [0, 1, 1, 2, 3])
+            far = self.patient and name in self.wants.late
+            indices[name] = self.choice(f"index {name}", [9, 12, 20, 30, 50] if far else [0, 1, 1, 2, 3])
+        horizon = HORIZON + sum(indices[name] for name in self.wants.late if self.patient)
         return model(
             problem,
             hypotheses=hypotheses,
@@ -250,10 +288,10 @@ class Draw:
             tighten=[
                 name
                 for name in sorted(self.wants.bounded | TIGHT)
-                if name in TIGHT or self.choice(f"tight {name}", [1, 1, 1, 0]) == 1
+                if name in TIGHT or (not self.patient and self.choice(f"tight {name}", [1, 1, 1, 0]) == 1)
             ],
             indices=indices,
-            horizon=HORIZON,
+            horizon=horizon,
         )
 
 
@@ -345,7 +383,7 @@ def worst_side(found: Model, claim: Formula) -> tuple[float, Side | None, Side |
 
 @dataclass
 class Search:
-    """The search for one statement; ``pool`` keeps candidates that meet every hypothesis.
+    """The search for one statement; ``pool`` keeps ratio and candidate where every hypothesis is met.
 
     ``watch`` is called with each model that meets them.
     """
@@ -358,7 +396,7 @@ class Search:
     met: int = 0
     best: Witness | None = None
     counterexample: Witness | None = None
-    pool: list[Draw] = field(default_factory=list)
+    pool: list[tuple[float, Draw]] = field(default_factory=list)
     watch: Callable[[Model], None] | None = None
 
     def __post_init__(self) -> None:
@@ -395,7 +433,7 @@ class Search:
             self.counterexample = self._witness(draw, broken)
         if at is not None and (self.best is None or ratio > self.best.ratio):
             self.best = self._witness(draw, at)
-        self.pool.append(draw)
+        self.pool.append((ratio, draw))
         return max(ratio, -1.5)
 
     @staticmethod

@@ -2,818 +2,298 @@
 
 One at a time, in two ways:
 
-* *in a claim*: one node of the formula that a page proves. Whether that strengthens it is read off from
-  models in which the hypotheses hold; weaker and equal ones are not counted. The page must then refuse its
-  own proof, and the falsifier looks for a model that refutes the corrupted claim. One it cannot refute is
-  listed: either it is true (a sharper theorem), or the search is too weak.
-* *in the source*: one literal, operator, comparison, symbol or function of ``theory/notation.py``,
-  ``theory/lemmas`` and ``theory/theorems``, where claim and proof share their builders. The module and those
-  that import it are loaded anew and proved. Killed: a proof fails. Harmless: every statement is as before, or
-  weaker. Survivor: all proofs pass and some statement is stronger.
+* *in the source* (``tests.theory.mutate_source``): one literal, operator, comparison, symbol or function of
+  ``theory/notation.py``, ``theory/lemmas`` and ``theory/theorems``, where claim and proof share their
+  builders. What depends on it is executed and proved anew, with the search for multipliers. Killed: a page
+  does not verify. Harmless: every statement is as before, or weaker. Survivor: all proofs pass and some
+  statement is stronger.
+* *in a claim* (``tests.theory.mutate_claims``): one node of the formula that a page proves. Verification must
+  refuse it, and the falsifier looks for a model that refutes it: where it finds none, the corrupted claim is
+  either true (a sharper theorem, not proved) or the search is too weak.
 
-Exit code 1 when a strengthening corruption survives.
+Results are written as they come (``--results``). Each is stored with a digest of the code that decided it, so
+that the next run tries only what has changed since, and an interrupted run goes on where it stopped.
+
+Exit code 1 when a strengthening corruption survives, 130 when interrupted.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
-import contextlib
 import dataclasses
 import functools
-import importlib
+import hashlib
 import json
-import math
 import multiprocessing
-import random
-import signal
+import os
 import sys
 import time
 import types
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from theory import catalog
-from theory import page as page_module
-from theory.falsify import Draw, Search
-from theory.model import Model, UndecidedError, precision
-from theory.page import ProofError, Theorem
-from theory.proof.kernel import ancestry
-from theory.proof.normal import normal
-from theory.proof.terms import (
-    Domain,
-    Formula,
-    Index,
-    Node,
-    Term,
-    forall,
-    free,
-    index,
-    open_binder,
-    real,
-    substitute,
-    symbol,
-    total,
-    vtotal,
-)
+from tests.theory import mutate_claims, mutate_source
+from tests.theory.dependencies import code_digest
+from tests.theory.mutate_claims import PageOutcome, judge_page
+from tests.theory.mutate_source import Outcome, SourceMutant, modules, source_mutants, try_source
+from theory import catalog, falsify, model, small_problem
 
-ROOT = Path(catalog.__file__).parent
-TRIES = 240  # candidates in the search that all mutants of a claim share
-POOL = 24  # models that a mutant's own search may start from
-OWN = 24  # candidates in a mutant's own search
-SECONDS = 30  # a proof that takes longer has failed
-
-# --- mutants of a claim ------------------------------------------------------------------------------------
+EVERY = 20  # seconds between lines of progress where there is no terminal
+MODELS = (mutate_claims, falsify, model, small_problem)  # what finds models of a page
+Result = PageOutcome | Outcome
 
 
-@dataclass(frozen=True)
-class ClaimMutant:
-    """A claim with one node changed; ``what`` says which and how."""
-
-    what: str
-    claim: Formula
+# --- the store ---------------------------------------------------------------------------------------------
 
 
-def _replacements(x: Node) -> Iterator[tuple[str, Node]]:
-    """What may stand in a node's place."""
-    head = x[0]
-    if head == "num":
-        q: Fraction = x[1]
-        for new in (q / 2, 2 * q, q + 1, q - 1, Fraction(0)):
-            yield f"{q} -> {new}", real(new)
-    elif head in ("sym", "real") or (head == "inner"):
-        yield f"{x!r} -> half", x * Fraction(1, 2)
-        yield f"{x!r} -> double", x * 2
-        if head != "inner":
-            yield f"{x!r} -> less 1", x - 1
-            yield f"{x!r} -> plus 1", x + 1
-    elif head == "pow":
-        yield f"{x!r} -> power {x[2] + 1}", x[1] ** (x[2] + 1)
-        yield f"{x!r} -> power {x[2] - 1}", x[1] ** (x[2] - 1)
-    elif head == "inv":
-        yield f"{x!r} -> no inverse", x[1]
-    elif head == "fn":
-        for name in {"log": ["lambertw"], "lambertw": ["log"], "sqrt": ["log"], "exp": []}.get(x[1], []):
-            yield f"{x[1]} -> {name}", Term(("fn", name, *x[2:]))
-        if x[1] in ("max", "min"):
-            yield f"{x[1]} -> the other", Term(("fn", "min" if x[1] == "max" else "max", *x[2:]))
-            yield f"{x[1]} -> first", x[2]
-            yield f"{x[1]} -> second", x[3]
-        else:
-            yield f"{x[1]} dropped", x[2]
-        if x[1] == "exp":
-            yield "exp -> tangent", 1 + x[2]
-    elif head in ("add", "mul") and len(x) > 2:
-        for k in range(1, len(x)):
-            rest = x[1:k] + x[k + 1 :]
-            yield f"{x[k]!r} dropped", rest[0] if len(rest) == 1 else Term((head, *rest))
-            if head == "add":
-                yield f"{x[k]!r} subtracted", Term((head, *x[1:k], -x[k], *x[k + 1 :]))
-    elif head == "sum" and x[2][0] == "below":
-        yield "one more term", Term(("sum", x[1], Domain(("below", x[2][1] + 1)), x[3]))
-        top: Index = x[2][1]
-        if top[2]:
-            less = Domain(("below", Index(("ix", top[1], top[2] - 1))))
-            yield "one term less", Term(("sum", x[1], less, x[3]))
-    elif head == "le":
-        yield "<= -> <", Formula(("lt", x[1], x[2]))
+@functools.cache
+def _code_of(*judges: types.ModuleType) -> str:
+    """A digest of the code that makes and judges mutants."""
+    files = [Path(m.__file__ or "").read_text(encoding="utf-8") for m in judges]
+    return _digest(*(code_digest(ast.parse(text)) for text in files))
 
 
-_BINDERS: dict[str, Callable[..., Any]] = {"sum": total, "vsum": vtotal, "forall": forall}
+def _digest(*parts: object) -> str:
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
-def _mutated(x: Any) -> Iterator[tuple[str, Any]]:
-    if not isinstance(x, Node) or isinstance(x, (Index, Domain)):
-        return
-    yield from _replacements(x)
-    if x[0] in _BINDERS:
-        name = f"b{x[1][1:]}'"  # binders are named by height: build them anew
-        for what, new in _mutated(open_binder(x, name)):
-            yield what, _BINDERS[x[0]](index(name), x[2], new)
-    elif x[0] != "diff":
-        for k in range(1, len(x)):
-            for what, new in _mutated(x[k]):
-                yield what, type(x)((*x[:k], new, *x[k + 1 :]))
+@dataclass
+class Store:
+    """Outcomes in a file of JSON lines, each with the digest of what it rests on.
 
-
-def _body(formula: Formula) -> Formula:
-    while formula[0] == "forall":
-        formula = formula[3]
-    return formula
-
-
-def _meaning(formula: Formula) -> object:
-    """Equal for statements that exact algebra does not tell apart."""
-    body = _body(formula)
-    if body[0] not in ("le", "lt", "eq"):
-        return formula
-    return body[0], frozenset(normal(body[2] - body[1]).items())
-
-
-def claim_mutants(claim: Formula) -> list[ClaimMutant]:
-    """Every single-node change of a claim that is not the claim by exact algebra; each meaning once."""
-    seen = {_meaning(claim)}
-    out = []
-    for what, mutant in _mutated(claim):
-        try:
-            meaning = _meaning(mutant)
-        except (ValueError, ArithmeticError):  # no normal form
-            continue
-        if meaning not in seen:
-            seen.add(meaning)
-            out.append(ClaimMutant(what, mutant))
-    return out
-
-
-def compare(model: Model, claim: Formula, mutant: Formula) -> tuple[bool, bool, float]:
-    """In one model: does the mutant ask for more, where the claim says something; does it fail; its ratio.
-
-    A claim says something where its sides have one sign: moving a bound that is negative anyway, below an
-    observed positive number, strengthens nothing.
-    """
-    stronger, ratio = False, -math.inf
-    try:
-        for old, new in zip(model.sides(claim), model.sides(mutant), strict=False):
-            if new.state is False:
-                return True, True, math.inf
-            tight = old.ratio
-            if old.head == "eq" or tight >= 0:
-                more = bool(new.small > old.small) or bool(new.large < old.large)
-                stronger = stronger or more or (old.head == "eq" and bool(new.small != new.large))
-            stronger = stronger or (old.head, new.head) == ("le", "lt")
-            ratio = max(ratio, new.ratio)
-    except UndecidedError:
-        pass
-    return stronger, False, ratio
-
-
-@dataclass(frozen=True)
-class PageOutcome:
-    """How a page's claim mutants fared.
-
-    Attributes:
-        key, file: the page and where it is.
-        counts: refuted, unrefuted, weaker (not counted) and accepted (the page still calls itself proved).
-        unrefuted: strengthening mutants that no model was found against.
-        accepted: strengthening mutants that the page accepts as proved: survivors.
+    Killed mutants rest on the page that fails, others on every page that the change reaches; a page's claim
+    mutants on its statement and on the falsifier.
     """
 
-    key: str
-    file: str
-    counts: dict[str, int]
-    unrefuted: tuple[str, ...]
-    accepted: tuple[str, ...]
+    path: Path
+    known: dict[str, dict[str, Any]] = dataclasses.field(default_factory=dict)
 
-
-def still_proved(page: Theorem, claim: Formula) -> bool:
-    """Whether the page with this claim in place of its own calls itself proved, by its own proof."""
-    proof = page.proved()
-    try:
-        dataclasses.replace(page, claim=claim, prove=lambda: proof).proved()
-    except ProofError:
-        return False
-    return True
-
-
-def models_of(page: Theorem, seed: int = 0, tries: int = TRIES) -> tuple[Search, list[tuple[Draw, Model]]]:
-    """Models that meet a page's hypotheses: the tight end of the search, and others."""
-    assert page.claim is not None
-    search = Search(tuple(page.hypotheses.values()), page.claim, page.key, seed)
-    search.run(tries)
-    chosen = search.pool[:: max(1, len(search.pool) // POOL)][:POOL]
-    if search.best is not None:
-        chosen.append(search.best.draw)
-    models = [(draw, search.model(draw)) for draw in chosen]
-    return search, [(draw, model) for draw, model in models if model is not None]
-
-
-def judge_page(key: str, tries: int = TRIES) -> PageOutcome:
-    """Every claim mutant of one page: on the models of one search, then each by a search of its own."""
-    page = catalog.theorems()[key]
-    claim, counts = page.claim, Counter[str]()
-    assert claim is not None
-    mutants = claim_mutants(claim)
-    stronger, refuted = [False] * len(mutants), [False] * len(mutants)
-
-    def look(model: Model) -> None:
-        for k, mutant in enumerate(mutants):
-            if not refuted[k]:
-                more, fails, _ = compare(model, claim, mutant.claim)
-                stronger[k], refuted[k] = stronger[k] or more, fails
-
-    unrefuted, accepted = [], []
-    with precision():
-        search = Search(tuple(page.hypotheses.values()), claim, key, 0, watch=look)
-        search.run(tries, climb=40)
-        models = [(draw, search.model(draw)) for draw in search.pool[:: max(1, len(search.pool) // POOL)]]
-        for k, mutant in enumerate(mutants):
-            if not stronger[k]:
-                counts["weaker"] += 1
+    @classmethod
+    def load(cls, path: Path) -> Store:
+        """What is there; a line that a crash cut short is passed over."""
+        store = cls(path)
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        for line in lines:
+            try:
+                row = json.loads(line)
+                store.known[row["key"]] = row
+            except (ValueError, TypeError, KeyError):
                 continue
-            if still_proved(page, mutant.claim):
-                counts["accepted"] += 1
-                accepted.append(mutant.what)
-            if not refuted[k]:
-                refuted[k] = refute(page, mutant.claim, models)
-            counts["refuted" if refuted[k] else "unrefuted"] += 1
-            if not refuted[k]:
-                unrefuted.append(mutant.what)
-    module = sys.modules[page.prove.__module__] if page.prove is not None else None
-    file = Path(module.__file__ or "").name if module is not None else ""
-    return PageOutcome(key, file, dict(counts), tuple(unrefuted), tuple(accepted))
+        return store
 
+    def tidy(self, keys: Iterable[str]) -> None:
+        """Write the file anew with these keys only."""
+        kept = set(keys)
+        self.known = {key: row for key, row in self.known.items() if key in kept}
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        partial = self.path.with_suffix(f".{os.getpid()}.partial")
+        partial.write_text("".join(json.dumps(row) + "\n" for row in self.known.values()), encoding="utf-8")
+        os.replace(partial, self.path)
 
-def refute(page: Theorem, claim: Formula, models: list[tuple[Draw, Model | None]]) -> bool:
-    """Look for a model of the hypotheses in which the mutant is false, from where it is tightest."""
-    graded = [(compare(m, claim, claim)[2], k) for k, (_, m) in enumerate(models) if m is not None]
-    search = Search(tuple(page.hypotheses.values()), claim, page.key, 1)
-    rng = random.Random(page.key)
-    for _, k in sorted(graded, reverse=True)[:2]:
-        search.climb(models[k][0], OWN // 2, rng)
-    return search.counterexample is not None
+    def put(self, key: str, basis: str, outcome: dict[str, Any]) -> None:
+        """Keep an outcome."""
+        row = {"key": key, "basis": basis, **outcome}
+        self.known[key] = row
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
 
+    # what is stored of source mutants and of pages
 
-# --- mutants of the source ---------------------------------------------------------------------------------
+    def source(self, mutant: SourceMutant) -> Outcome | None:
+        """The fate of this mutant, if it is known and rests on code that is as it was."""
+        row = self.known.get(mutant.key)
+        if row is None or row["basis"] != _source_basis(mutant, row["fate"], row["detail"]):
+            return None
+        return Outcome(mutant, row["fate"], row["how"], row["detail"])
 
-_SWAPS: dict[str, str] = {
-    "log": "lambertw",
-    "lambertw": "log",
-    "maximum": "minimum",
-    "minimum": "maximum",
-    "sqrt": "log",
-}
-_OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
-    ast.Add: ast.Sub,
-    ast.Sub: ast.Add,
-    ast.Mult: ast.Div,
-    ast.Div: ast.Mult,
-    ast.Pow: ast.Mult,
-}
-_RELATIONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
-    ast.LtE: ast.Lt,
-    ast.Lt: ast.LtE,
-    ast.GtE: ast.Gt,
-    ast.Gt: ast.GtE,
-}
-_SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"}
-
-
-@dataclass(frozen=True)
-class SourceMutant:
-    """One change of a module's source: the ``number``-th of its sites' variants."""
-
-    module: str
-    number: int
-    line: int
-    kind: str  # number, operator, relation, sign, symbol, function
-    what: str
-
-    def __str__(self) -> str:
-        """Where and what."""
-        return f"{self.module.rsplit('.', 1)[-1]}.py:{self.line}: {self.what}"
-
-
-def _variants(node: ast.AST, symbols: frozenset[str]) -> Iterator[tuple[str, str, Callable[[], ast.AST]]]:
-    """(kind, what, replacement) for one node."""
-    if isinstance(node, ast.Constant) and type(node.value) is int:
-        q = node.value
-        for new in dict.fromkeys((q + 1, q - 1, 2 * q)):
-            if new != q:
-                yield "number", f"{q} -> {new}", functools.partial(ast.Constant, new)
-    elif isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
-        other = _OPERATORS[type(node.op)]
-        text = f"{_SIGNS[type(node.op)]} -> {_SIGNS[other]} in {ast.unparse(node)[:60]}"
-        yield "operator", text, functools.partial(ast.BinOp, node.left, other(), node.right)
-    elif isinstance(node, ast.Compare) and type(node.ops[0]) in _RELATIONS:
-        changed = _RELATIONS[type(node.ops[0])]()
-        text = f"strict <-> weak in {ast.unparse(node)[:60]}"
-        yield "relation", text, lambda: ast.Compare(node.left, [changed, *node.ops[1:]], node.comparators)
-    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        yield "sign", f"minus dropped in {ast.unparse(node)[:60]}", lambda: node.operand
-    elif isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
-        name = ast.unparse(node)
-        if name in symbols:
-            for op, word in ((ast.Div(), "half"), (ast.Mult(), "double")):
-                yield "symbol", f"{name} -> {word}", functools.partial(ast.BinOp, node, op, ast.Constant(2))
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _SWAPS:
-        new_name = _SWAPS[node.func.id]
-        source = f"__import__('theory.proof.terms', fromlist=['terms']).{new_name}"
-        function = ast.parse(source, mode="eval").body
-        yield (
-            "function",
-            f"{node.func.id} -> {new_name}",
-            lambda: ast.Call(function, node.args, node.keywords),
+    def page(self, key: str, tries: int) -> PageOutcome | None:
+        """How a page's claim mutants fared, if nothing has changed since."""
+        row = self.known.get(f"claim:{key}")
+        if row is None or row["basis"] != _page_basis(key, tries):
+            return None
+        return PageOutcome(
+            key, row["file"], row["models"], row["counts"], tuple(row["unrefuted"]), tuple(row["accepted"])
         )
 
-
-class _Sites(ast.NodeTransformer):
-    """Walks a module; counts the variants, and puts the wanted one in place."""
-
-    def __init__(self, symbols: frozenset[str], wanted: int | None = None) -> None:
-        self.symbols, self.wanted = symbols, wanted
-        self.found: list[tuple[int, str, str]] = []
-
-    def visit(self, node: ast.AST) -> Any:
-        if isinstance(node, ast.AnnAssign):  # annotations are no mathematics
-            node.value = self.visit(node.value) if node.value is not None else None
-            return node
-        if isinstance(node, ast.keyword) and node.arg == "from_step":
-            return node  # which rows of a run are looked at: no part of a statement
-        if isinstance(node, ast.arguments):
-            node.defaults = [self.visit(x) for x in node.defaults]
-            return node
-        if isinstance(node, ast.Subscript) and isinstance(node.slice, (ast.Constant, ast.UnaryOp)):
-            node.value = self.visit(node.value)  # x[2] addresses a tuple
-            return node
-        if isinstance(node, ast.FunctionDef):
-            node.args = self.visit(node.args)
-            node.body = [self.visit(x) for x in node.body]
-            return node
-        if isinstance(node, (ast.JoinedStr, ast.Import, ast.ImportFrom)):
-            return node
-        replacement = None
-        for kind, what, make in _variants(node, self.symbols):
-            if len(self.found) == self.wanted:
-                replacement = make()
-            self.found.append((getattr(node, "lineno", 0), kind, what))
-        if replacement is not None:
-            return ast.copy_location(replacement, node)
-        return super().generic_visit(node)
-
-
-def _symbols(module: types.ModuleType) -> frozenset[str]:
-    """Names under which a module knows plain real terms: R, T, kappa, margin, nt.R, ..."""
-    names = {k for k, v in vars(module).items() if isinstance(v, Term)}
-    for alias, value in vars(module).items():
-        if isinstance(value, types.ModuleType) and value.__name__ == "theory.notation":
-            names |= {f"{alias}.{k}" for k, v in vars(value).items() if isinstance(v, Term)}
-    return frozenset(names)
-
-
-def source_mutants(name: str) -> list[SourceMutant]:
-    """Every change of one module's source."""
-    sites = _Sites(_symbols(importlib.import_module(name)))
-    sites.visit(_tree(name))
-    return [SourceMutant(name, k, line, kind, what) for k, (line, kind, what) in enumerate(sites.found)]
-
-
-def modules() -> list[str]:
-    """The modules that hold statements and proofs, every one after those that it imports."""
-    catalog.theorems()
-    names = ["theory.notation"]
-    for room in ("lemmas", "theorems"):
-        names += sorted(f"theory.{room}.{p.stem}" for p in (ROOT / room).glob("[!_]*.py"))
-    uses = {name: _imports(name) & set(names) for name in names}
-    ordered: list[str] = []
-
-    def place(name: str) -> None:
-        for other in sorted(uses[name]):
-            if other not in ordered:
-                place(other)
-        if name not in ordered:
-            ordered.append(name)
-
-    for name in names:
-        place(name)
-    return ordered
-
-
-@functools.cache
-def _imports(name: str) -> frozenset[str]:
-    found = set()
-    for node in ast.walk(_tree(name)):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module, *(f"{node.module}.{a.name}" for a in node.names)}
-        elif isinstance(node, ast.Import):
-            found |= {a.name for a in node.names}
-    return frozenset(found - {name})
-
-
-@functools.cache
-def _ordered() -> tuple[str, ...]:
-    return tuple(modules())
-
-
-@functools.cache
-def affected(name: str) -> tuple[str, ...]:
-    """The modules that a change of one reaches, itself first."""
-    out = [name]
-    for other in _ordered():
-        if other not in out and _imports(other) & set(out):
-            out.append(other)
-    return tuple(out)
-
-
-@contextlib.contextmanager
-def loaded(names: Sequence[str], change: Mapping[str, ast.Module]) -> Iterator[dict[str, types.ModuleType]]:
-    """These modules loaded anew, some from a changed tree; the true ones are back afterwards."""
-    kept = {name: sys.modules[name] for name in names}
-
-    def put(name: str, module: types.ModuleType | None) -> None:
-        parent, _, child = name.rpartition(".")
-        if module is None:
-            sys.modules.pop(name, None)
-            if hasattr(sys.modules[parent], child):
-                delattr(sys.modules[parent], child)
+    def keep(self, result: Result, tries: int) -> None:
+        """Store a result."""
+        if isinstance(result, PageOutcome):
+            row = dataclasses.asdict(result)
+            row.pop("key")
+            self.put(f"claim:{result.key}", _page_basis(result.key, tries), row)
         else:
-            sys.modules[name] = module
-            setattr(sys.modules[parent], child, module)
-
-    try:
-        for name in names:
-            put(name, None)
-        for name in names:
-            if name in change:
-                fresh = types.ModuleType(name)
-                fresh.__file__ = kept[name].__file__
-                put(name, fresh)
-                exec(compile(change[name], str(fresh.__file__), "exec"), fresh.__dict__)
-            else:
-                importlib.import_module(name)
-        yield {name: sys.modules[name] for name in names}
-    finally:
-        for name in names:
-            put(name, kept[name])
+            basis = _source_basis(result.mutant, result.fate, result.detail)
+            fate = {"fate": result.fate, "how": result.how, "detail": result.detail}
+            self.put(result.mutant.key, basis, {"where": str(result.mutant), **fate})
 
 
-def changed_tree(mutant: SourceMutant) -> ast.Module:
-    """The module's syntax tree with the change in it."""
-    sites = _Sites(_symbols(sys.modules[mutant.module]), mutant.number)
-    tree: ast.Module = ast.fix_missing_locations(sites.visit(_tree(mutant.module)))
-    return tree
+def _source_basis(mutant: SourceMutant, fate: str, detail: str) -> str:
+    judges = (mutate_source, *(() if fate in ("killed", "equivalent") else MODELS))
+    return _digest(_code_of(*judges), mutate_source.basis(mutant, fate, detail))
 
 
-def _tree(name: str) -> ast.Module:
-    return ast.parse((ROOT.parent / (name.replace(".", "/") + ".py")).read_text(encoding="utf-8"))
-
-
-def _pages(found: dict[str, types.ModuleType]) -> dict[str, Theorem]:
-    out: dict[str, Theorem] = {}
-    for module in found.values():
-        for value in vars(module).values():
-            if isinstance(value, Theorem):
-                out.setdefault(value.key, value)
-    return out
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """A source mutant's fate.
-
-    Attributes:
-        mutant: the change.
-        fate: ``killed`` (a proof failed), ``not loaded`` (the module refuses: killed too), ``equivalent``
-            (every statement as before), ``weaker`` (some statements changed, none asks for more) or
-            ``survivor``.
-        detail: what failed, or which statements changed.
-    """
-
-    mutant: SourceMutant
-    fate: str
-    detail: str
-
-
-class _TooSlowError(Exception):
-    pass
-
-
-def _alarm(*_: object) -> None:
-    raise _TooSlowError
-
-
-def _statement(page: Theorem) -> tuple[Any, ...]:
-    rate = page.rate
-    said = (rate.observed, rate.bound, rate.sense) if rate is not None else ()
-    return (page.claim, frozenset(page.hypotheses.values()), said)
-
-
-def _fails(page: Theorem) -> str | None:
-    """Why a page does not verify, or None."""
-    if page.prove is None:
-        return None
-    try:
-        page.proved()
-    except _TooSlowError:
-        return f"{page.key}: no proof within {SECONDS} s"
-    except Exception as problem:  # whatever it is, the theory does not verify
-        return f"{page.key}: {type(problem).__name__}"
-    return None
-
-
-def _in_doubt(
-    mutant: SourceMutant, found: dict[str, types.ModuleType]
-) -> tuple[list[Theorem], list[Theorem]]:
-    """The pages to prove anew, those whose statement changed and short proofs first; and the former."""
-    pages, true_pages, order = _pages(found), catalog.theorems(), touched()
-    changed = [p for k, p in pages.items() if _statement(p) != _statement(true_pages[k])]
-    changed.sort(key=lambda p: order.cost(p.key))
-    reached = sorted(pages, key=order.cost) if changed else order.reached_by(mutant)
-    known = {p.key for p in changed}
-    return changed + [pages[k] for k in reached if k in pages and k not in known], changed
-
-
-def first_failure(mutant: SourceMutant) -> str | None:
-    """Why the changed module's own pages do not verify, or None; nothing else is loaded anew."""
-    try:
-        with loaded([mutant.module], {mutant.module: changed_tree(mutant)}) as found:
-            return next(filter(None, map(_fails, _pages(found).values())), None)
-    except Exception as problem:  # the changed module does not load
-        return f"not loaded: {type(problem).__name__}"
-
-
-def try_source(mutant: SourceMutant) -> Outcome:
-    """Load the changed theory and prove what the change reaches: changed statements, then touched proofs."""
-    true_pages = catalog.theorems()
-    previous = signal.signal(signal.SIGALRM, _alarm)
-    signal.alarm(4 * SECONDS)
-    proofs = set(page_module._DONE)
-    tree = changed_tree(mutant)
-    try:
-        with loaded([mutant.module], {mutant.module: tree}) as found:  # most die here already
-            why = next(filter(None, map(_fails, _in_doubt(mutant, found)[0])), None)
-        if why is not None:
-            return Outcome(mutant, "killed", why)
-        with loaded(affected(mutant.module), {mutant.module: tree}) as found:
-            doubtful, changed = _in_doubt(mutant, found)
-            why = next(filter(None, map(_fails, doubtful)), None)
-            if why is not None:
-                return Outcome(mutant, "killed", why)
-            signal.alarm(0)
-            if not changed:
-                return Outcome(mutant, "equivalent", "every statement is as before")
-            more = [page.key for page in changed if asks_more(true_pages[page.key], page)]
-            detail = ", ".join(more or [page.key for page in changed])
-            return Outcome(mutant, "survivor" if more else "weaker", detail)
-    except Exception as problem:  # the changed module does not load
-        return Outcome(mutant, "not loaded", f"{type(problem).__name__}: {str(problem)[:80]}")
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, previous)
-        for page in set(page_module._DONE) - proofs:  # else every changed page would be kept
-            del page_module._DONE[page]
-
-
-def is_instance(old: Theorem, new: Theorem) -> bool:
-    """Whether a changed page is the true one for half or twice a plain symbol: it says nothing new then."""
-    assert old.claim is not None
-    assert new.claim is not None
-    wanted = {_meaning(f) for f in (new.claim, *new.hypotheses.values())}
-    formulas = (old.claim, *old.hypotheses.values())
-    names = {name for f in formulas for kind, name in free(f) if kind == "sym"}
-    for name in sorted(names):
-        for factor in (Fraction(1, 2), Fraction(2)):
-            scaled: dict[str, Any] = {name: ((), factor * symbol(name))}
-            try:
-                if {_meaning(substitute(f, reals=scaled)) for f in formulas} == wanted:
-                    return True
-            except ValueError:  # the symbol is a family: it has indices
-                continue
-    return False
-
-
-def asks_more(old: Theorem, new: Theorem) -> bool:
-    """Whether a changed page that is still proved says more than the true one, in some model or of runs."""
-    if old.claim is None or new.claim is None:
-        return True
-    same = _meaning(old.claim) == _meaning(new.claim)
-    if same and _statement(new)[2] != _statement(old)[2]:
-        return True  # what it says of runs is no longer what it proves
-    if same and set(old.hypotheses.values()) <= set(new.hypotheses.values()):
-        return False
-    if is_instance(old, new):
-        return False
-    with precision():
-        for _, model in models_of(new)[1]:
-            if any(model.holds(h) is not True for h in old.hypotheses.values()):
-                return True
-            if not same and compare(model, old.claim, new.claim)[0]:
-                return True
-    return False
+def _page_basis(key: str, tries: int) -> str:
+    return _digest(_code_of(*MODELS), tries, mutate_source.said(catalog.theorems()[key]))
 
 
 # --- the run -----------------------------------------------------------------------------------------------
 
 
-Place = tuple[str, int]  # a module and the first line of a function
+class _Progress:
+    """A bar on a terminal; elsewhere a line every so often."""
+
+    def __init__(self, total: int, echo: Callable[[str], None] | None = None) -> None:
+        self.total, self.done, self.survivors = total, 0, 0
+        self.begin = self.last = time.monotonic()
+        self.echo = echo or functools.partial(print, flush=True)
+        self.bar: Any = None
+
+    def __enter__(self) -> _Progress:
+        if sys.stdout.isatty():
+            from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
+
+            self.bar = Progress(*Progress.get_default_columns(), MofNCompleteColumn(), TimeElapsedColumn())
+            self.bar.start()
+            self.bar.add_task("mutants", total=self.total)
+        else:
+            self.line()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+        else:
+            self.line()
+
+    def step(self, survivors: int) -> None:
+        """One more result."""
+        self.done += 1
+        self.survivors += survivors
+        if self.bar is not None:
+            self.bar.update(0, advance=1)
+        elif time.monotonic() - self.last > EVERY:
+            self.line()
+
+    def line(self) -> None:
+        """Say where the run stands."""
+        self.last = time.monotonic()
+        spent = self.last - self.begin
+        left = f", about {spent * (self.total / self.done - 1):.0f} s to go" if self.done else ""
+        self.echo(f"{self.done} of {self.total} results, {self.survivors} survivors, {spent:.0f} s{left}")
 
 
-@dataclass(frozen=True)
-class Touched:
-    """What each page's own proof runs (the pages it quotes are proved on their own).
-
-    Attributes:
-        proofs: function -> pages whose proof enters it, those with short proofs first.
-        loading: functions entered when the modules are loaded: they may make any statement or constant.
-        steps: page -> kernel inferences of its proof.
-    """
-
-    proofs: dict[Place, tuple[str, ...]]
-    loading: frozenset[Place]
-    steps: dict[str, int]
-
-    def cost(self, key: str) -> tuple[int, str]:
-        """Short proofs first."""
-        return self.steps.get(key, 0), key
-
-    def reached_by(self, mutant: SourceMutant) -> list[str]:
-        """The pages whose proofs a change may reach."""
-        place = (mutant.module, _function_of(mutant))
-        if place[1] and place not in self.loading:
-            return list(self.proofs.get(place, ()))
-        names = set(affected(mutant.module))
-        own = {k for (name, _), keys in self.proofs.items() if name == mutant.module for k in keys}
-        far = {k for (name, _), keys in self.proofs.items() if name in names for k in keys}
-        return sorted(own, key=self.cost) + sorted(far - own, key=self.cost)
+Task = tuple[str, Any, int]
 
 
-@functools.cache
-def _functions(name: str) -> tuple[tuple[int, int, int], ...]:
-    """(first line, last line, line of the code object) of each outermost function of a module."""
-    out = []
-
-    def visit(node: ast.AST) -> None:
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, (ast.FunctionDef, ast.Lambda)):
-                top = getattr(child, "decorator_list", None)
-                line = top[0].lineno if top else child.lineno
-                out.append((line, child.end_lineno or line, line))
-            else:
-                visit(child)
-
-    visit(_tree(name))
-    return tuple(out)
+def _work(task: Task) -> Result:
+    kind, what, tries = task
+    return judge_page(what, tries) if kind == "page" else try_source(what)
 
 
-def _function_of(mutant: SourceMutant) -> int:
-    """The line of the outermost function that holds a change; 0 at module level."""
-    for first, last, line in _functions(mutant.module):
-        if first <= mutant.line <= last:
-            return line
-    return 0
+def _results(tasks: list[Task], jobs: int) -> Iterator[Result]:
+    if jobs == 1:
+        yield from map(_work, tasks)
+        return
+    with multiprocessing.get_context("fork").Pool(jobs, maxtasksperchild=500) as pool:
+        yield from pool.imap_unordered(_work, tasks, chunksize=1 if len(tasks) < 1000 else 4)
 
 
-class _Instrument(ast.NodeTransformer):
-    """Makes every outermost function of a module report its place when it is entered."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def _report(self, line: int) -> ast.expr:
-        return (
-            ast.parse(f"__import__('sys').modules['{__name__}'].ENTERED.add(({self.name!r}, {line}))")
-            .body[0]
-            .value
-        )  # type: ignore[attr-defined]
-
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
-        line = node.decorator_list[0].lineno if node.decorator_list else node.lineno
-        node.body.insert(0, ast.Expr(self._report(line)))
-        return node
-
-    def visit_Lambda(self, node: ast.Lambda) -> ast.Lambda:
-        both = ast.Tuple([self._report(node.lineno), node.body], ast.Load())
-        node.body = ast.Subscript(both, ast.Constant(1), ast.Load())
-        return node
-
-
-ENTERED: set[Place] = set()
-
-
-@functools.cache
-def touched() -> Touched:
-    """Load every module and prove every page once more, with functions that report when they are entered."""
-    names = _ordered()
-    trees = {name: ast.fix_missing_locations(_Instrument(name).visit(_tree(name))) for name in names}
-    proofs: dict[Place, set[str]] = {}
-    steps = {}
-    ENTERED.clear()
-    with loaded(names, trees) as found:
-        loading = frozenset(ENTERED)
-        pages = {k: p for k, p in _pages(found).items() if p.prove is not None}
-        for page in pages.values():
-            steps[page.key] = sum(1 for _ in ancestry(page.proved()))
-        for key, page in pages.items():
-            assert page.prove is not None
-            ENTERED.clear()
-            page.prove()  # the pages that it quotes are proved already, so their functions are not entered
-            for place in ENTERED:
-                proofs.setdefault(place, set()).add(key)
-    order = {place: tuple(sorted(keys, key=lambda k: (steps[k], k))) for place, keys in proofs.items()}
-    return Touched(order, loading, steps)
-
-
-def run(jobs: int, only: str | None, tries: int) -> tuple[list[PageOutcome], list[Outcome]]:
-    """Every mutant, with a progress bar; only pages and modules whose name contains ``only``, if given."""
-    from rich.progress import MofNCompleteColumn, Progress, TimeElapsedColumn
-
-    keys = [k for k, p in catalog.theorems().items() if p.claim is not None and (not only or only in k)]
-    sources = [
-        m for name in _ordered() if not only or only.replace("-", "_") in name for m in source_mutants(name)
-    ]
-    for key in keys:
-        catalog.theorems()[key].proved()
-    touched()
-    context = multiprocessing.get_context("fork")
-    with (
-        Progress(*Progress.get_default_columns(), MofNCompleteColumn(), TimeElapsedColumn()) as bar,
-        context.Pool(jobs, maxtasksperchild=400) as pool,
-    ):
-        pages = list(
-            bar.track(
-                pool.imap(functools.partial(judge_page, tries=tries), keys),
-                total=len(keys),
-                description="claims",
-            )
-        )
-        outcomes = list(
-            bar.track(pool.imap(try_source, sources, chunksize=8), total=len(sources), description="source")
-        )
+def run(
+    *, jobs: int, only: str | None, tries: int, store: Store, anew: bool = False
+) -> tuple[list[PageOutcome], list[Outcome]]:
+    """Every mutant that the store does not know; with ``only``, of what has it in its name."""
+    every = [k for k, p in catalog.theorems().items() if p.claim is not None]
+    sites = [m for name in modules() for m in source_mutants(name)]
+    keys = [k for k in every if not only or only in k]
+    mutants = [m for m in sites if not only or only.replace("-", "_") in m.module]
+    known: dict[str, Result] = {}
+    if not anew:
+        known = {f"claim:{k}": found for k in keys if (found := store.page(k, tries)) is not None}
+        known |= {m.key: found for m in mutants if (found := store.source(m)) is not None}
+    store.tidy([*(f"claim:{k}" for k in every), *(m.key for m in sites)])
+    tasks: list[Task] = [("source", m, 0) for m in mutants if m.key not in known]
+    tasks += [("page", k, tries) for k in keys if f"claim:{k}" not in known]
+    if known:
+        print(f"{len(known)} results are known from {store.path}", flush=True)
+    if tasks:
+        with mutate_source.remembered_theory(), _Progress(len(tasks)) as progress:
+            for result in _results(tasks, jobs):
+                store.keep(result, tries)
+                known[_key(result)] = result
+                progress.step(_survivors(result))
+    pages = [x for k in keys if isinstance(x := known[f"claim:{k}"], PageOutcome)]
+    outcomes = [x for m in mutants if isinstance(x := known[m.key], Outcome)]
     return pages, outcomes
 
 
-def report(pages: list[PageOutcome], outcomes: list[Outcome]) -> bool:
-    """Print both tables with every survivor; whether there is none."""
+def _key(result: Result) -> str:
+    return f"claim:{result.key}" if isinstance(result, PageOutcome) else result.mutant.key
+
+
+def _survivors(result: Result) -> int:
+    return len(result.accepted) if isinstance(result, PageOutcome) else result.fate == "survivor"
+
+
+# --- the report --------------------------------------------------------------------------------------------
+
+
+def _table(title: str, columns: tuple[str, ...], rows: dict[str, list[int]]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    console = Console()
-    table = Table(
-        "page", "strengthening", "refused", "refuted by a model", "weaker", title="Mutants of claims"
-    )
+    table = Table(title=title)
+    for k, column in enumerate(columns):
+        table.add_column(column, justify="left" if not k else "right", no_wrap=not k)
+    total = [sum(column) for column in zip(*rows.values(), strict=True)]
+    for name, row in {**rows, "all": total}.items():
+        table.add_row(name, *map(str, row))
+    Console().print(table)
+
+
+def report(pages: list[PageOutcome], outcomes: list[Outcome]) -> bool:
+    """Print killed and total by file with every survivor; whether there is none."""
+    files: dict[str, list[int]] = {}
+    for o in outcomes:
+        killed = o.fate in ("killed", "not loaded")
+        row = files.setdefault(o.mutant.module.removeprefix("theory.").replace(".", "/") + ".py", [0] * 7)
+        row[0] += killed
+        row[1] += killed or o.fate == "survivor"
+        row[2] += o.how == "kernel"
+        row[3] += o.how == "no certificate"
+        row[4] += killed and o.how not in ("kernel", "no certificate")
+        row[5] += o.fate == "equivalent"
+        row[6] += o.fate == "weaker"
+    if files:
+        columns = ("killed", "of", "by a rule", "no certificate", "otherwise", "same statements", "weaker")
+        _table("Mutants of the source", ("file", *columns), files)
+    claims: dict[str, list[int]] = {}
     for p in pages:
         strong = p.counts.get("refuted", 0) + p.counts.get("unrefuted", 0)
-        table.add_row(
-            p.key, str(strong), str(strong - p.counts.get("accepted", 0)), str(p.counts.get("refuted", 0)),
-            str(p.counts.get("weaker", 0)),
-        )  # fmt: skip
-    console.print(table)
-    table = Table(
-        "file", "killed", "strengthening", "same statements", "weaker", title="Mutants of the source"
-    )
-    for module in dict.fromkeys(o.mutant.module for o in outcomes):
-        fates = Counter(o.fate for o in outcomes if o.mutant.module == module)
-        killed = fates["killed"] + fates["not loaded"]
-        table.add_row(
-            module.replace("theory.", "").replace(".", "/") + ".py", str(killed),
-            str(killed + fates["survivor"]), str(fates["equivalent"]), str(fates["weaker"]),
-        )  # fmt: skip
-    console.print(table)
-    for p in pages:
-        for what in p.unrefuted:
-            console.print(f"not refuted by search: {p.key}: {what}", markup=False, soft_wrap=True)
+        row = claims.setdefault(p.file, [0] * 5)
+        row[0] += strong - len(p.accepted)
+        row[1] += strong
+        row[2] += p.counts.get("refuted", 0)
+        row[3] += p.counts.get("weaker", 0) + p.counts.get("same", 0)
+        row[4] += not p.models
+    if claims:
+        columns = ("refused", "of", "refuted by a model", "weaker or the same", "pages without model")
+        _table("Mutants of claims", ("file", *columns), claims)
     survivors = [f"{p.key}: {what}" for p in pages for what in p.accepted]
     survivors += [f"{o.mutant} ({o.detail})" for o in outcomes if o.fate == "survivor"]
     for line in survivors:
-        console.print(f"SURVIVOR {line}", markup=False, soft_wrap=True)
+        print(f"SURVIVOR {line}")
     strong = sum(p.counts.get("refuted", 0) + p.counts.get("unrefuted", 0) for p in pages)
-    killed = sum(o.fate in ("killed", "not loaded") for o in outcomes)
-    console.print(
-        f"{strong} strengthening mutants of claims, all refused but {sum(len(p.accepted) for p in pages)}; "
-        f"{killed} of {killed + sum(o.fate == 'survivor' for o in outcomes)} mutants of the source killed"
+    refuted = sum(p.counts.get("refuted", 0) for p in pages)
+    fates = Counter(o.fate for o in outcomes)
+    killed = fates["killed"] + fates["not loaded"]
+    print(
+        f"{killed} of {killed + fates['survivor']} mutants of the source killed; "
+        f"{strong - sum(len(p.accepted) for p in pages)} of {strong} mutants of claims refused, "
+        f"{refuted} of them refuted by a model"
     )
     return not survivors
 
@@ -821,21 +301,28 @@ def report(pages: list[PageOutcome], outcomes: list[Outcome]) -> bool:
 def main(arguments: list[str] | None = None) -> int:
     """Run from the command line; exit code 1 when a strengthening mutant survives."""
     parser = argparse.ArgumentParser(prog="python -m tests.theory.mutate", description=__doc__)
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--only", help="pages and modules whose name contains this")
-    parser.add_argument("--tries", type=int, default=TRIES, help="models tried against each claim mutant")
-    parser.add_argument("--json", type=Path, help="write every outcome here")
+    parser.add_argument("--tries", type=int, default=mutate_claims.TRIES, help="models tried for each claim")
+    parser.add_argument("--results", type=Path, default=Path("out/mutate.jsonl"), help="outcomes, kept")
+    parser.add_argument("--anew", action="store_true", help="try again what is known")
+    parser.add_argument("--list", action="store_true", help="also list the claims that no model refutes")
     options = parser.parse_args(arguments)
-    begin = time.perf_counter()
-    pages, outcomes = run(options.jobs, options.only, options.tries)
-    if options.json:
-        plain = {
-            "claims": [dataclasses.asdict(p) for p in pages],
-            "source": [dataclasses.asdict(o) for o in outcomes],
-        }
-        options.json.write_text(json.dumps(plain, indent=1), encoding="utf-8")
+    begin = time.monotonic()
+    store = Store.load(options.results)
+    try:
+        pages, outcomes = run(
+            jobs=options.jobs, only=options.only, tries=options.tries, store=store, anew=options.anew
+        )
+    except KeyboardInterrupt:
+        print(f"interrupted; what is done is kept in {store.path}", file=sys.stderr)
+        return 130
     clean = report(pages, outcomes)
-    print(f"{time.perf_counter() - begin:.0f} s")
+    if options.list:
+        for p in pages:
+            for what in p.unrefuted:
+                print(f"not refuted by a model: {p.key}: {what}")
+    print(f"{time.monotonic() - begin:.0f} s")
     return 0 if clean else 1
 
 
