@@ -26,7 +26,7 @@ DATA = {
     "input": "bbc:business+tech,n=10,tokens=12,layer=0,query=mean",  # [CLS] would be the same everywhere
 }
 SHADE = "#004488"
-SIZE, PAD, JOINT = 8, 3.0, 0.3  # points: the font, the space around a word, and between its pieces
+SIZE, PAD, JOINT = 8, 2.5, 0.6  # points: the font, the space around a word, and between its pieces
 EACH = 3  # articles shown of each category
 COLUMNS = ("before", "after")
 

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.ticker import MaxNLocator
 
 from numerics.errors import InputError
 from paper_figs import captions, style
@@ -88,6 +89,7 @@ def draw(frame: pd.DataFrame) -> Figure:
             ax.set_title(f"({letter}) {title}", loc="left")
             ax.set_xlabel("step")
             ax.set_xlim(0, frame["step"].max())
+            ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes[0].set_yscale("log")
         handles, _ = axes[0].get_legend_handles_labels()
         figure.legend(handles=handles, loc="outside lower center", ncols=len(LOOKS))
@@ -99,7 +101,13 @@ def _curve(ax: Axes, look: style.Look, part: pd.DataFrame, column: str) -> None:
     mean = by_step.mean()
     ax.fill_between(mean.index, by_step.min(), by_step.max(), color=look.color, alpha=0.15, linewidth=0)
     ax.plot(
-        mean.index, mean, color=look.color, linestyle=look.linestyle, marker=look.marker, label=look.label
+        mean.index,
+        mean,
+        color=look.color,
+        linestyle=look.linestyle,
+        marker=look.marker,
+        label=look.label,
+        clip_on=False,  # the last marker stands on the frame
     )
 
 
