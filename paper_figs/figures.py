@@ -27,6 +27,9 @@ MODULES = {
     "fixed-decoder": "paper_figs.fixed_decoder",
     "direction-rate": "paper_figs.direction_rate",
     "attention-digits": "paper_figs.attention_digits",
+    "attention-words": "paper_figs.attention_words",
+    "fine-tuning": "paper_figs.fine_tuning",
+    "joint-training": "paper_figs.joint_training",
     "log-domain": "paper_figs.log_domain",
     "phase-diagram": "paper_figs.phase_diagram",
     "tightness": "paper_figs.tightness",
@@ -68,10 +71,7 @@ class Workshop:
     def run(self, setting: runs.Setting) -> Run:
         """Give one run: loaded, or trained where missing."""
         if setting.space == "gram":
-            from numerics.training import train
-
-            rule = setting.step_rule()
-            run = train(setting.problem(), rule, steps=setting.steps, space="gram", seed=setting.seed)
+            run = runs.train(setting, problem=setting.problem())
             self.say(f"trained {setting.name}")
             return run
         run, kept = runs.make(setting, self.folder, problem=setting.problem(), progress=self.progress)
