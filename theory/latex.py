@@ -85,7 +85,8 @@ def _known(x: Node, names: dict[str, str]) -> str | None:
     if x[0] == "sum" and x[2][0] == "below":
         top = x[2][1]
         for build, letter in ((nt.path_length, "E"), (nt.separator_path, "S")):
-            if canonical(build(top)) == canonical(x):  # type: ignore[arg-type]
+            known = build(top)
+            if known == x or (top[1] and canonical(known) == canonical(x)):  # type: ignore[arg-type]
                 return f"{letter}_{{{_index(top, names)}}}"
     composite = {nt.margin: r"\gamma_\ast", nt.Lam: r"\Lambda", nt.kappa: r"\kappa"}
     if x in composite:

@@ -1,0 +1,68 @@
+"""The proof of a page as a numbered list: each inference of the kernel, its rule and what it rests on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from theory import catalog
+from theory.page import Theorem
+from theory.proof.kernel import Proved
+from theory.proof.terms import Formula
+
+
+@dataclass(frozen=True)
+class Step:
+    """One inference.
+
+    Attributes:
+        number: its place, from 1; the last one is the page's claim.
+        rule: the kernel's rule that made it; for a claim that is the claim of another page, "page".
+        premises: the numbers of the steps that it was inferred from.
+        conclusion: what it concludes.
+        page: the key of the other page whose claim it is, or None.
+        hypothesis: the page's name of the hypothesis that it assumes, or None.
+    """
+
+    number: int
+    rule: str
+    premises: tuple[int, ...]
+    conclusion: Formula
+    page: str | None = None
+    hypothesis: str | None = None
+
+
+def steps(page: Theorem) -> list[Step]:
+    """List the inferences between the pages that a proved page draws on and its claim, premises first.
+
+    Raises:
+        ProofError: the page is not proved.
+    """
+    claim = page.proved()
+    others = {id(p.proved()): k for k, p in catalog.theorems().items() if k != page.key and p.is_proved()}
+    others.pop(id(claim), None)
+    names = {formula: name for name, formula in page.hypotheses.items()}
+    numbers: dict[int, int] = {}
+    found: list[Step] = []
+    todo: list[tuple[Proved, bool]] = [(claim, False)]
+    while todo:
+        node, entered = todo.pop()
+        if id(node) in numbers:
+            continue
+        key = others.get(id(node))
+        premises = () if key else node.premises
+        if premises and not entered:
+            todo.append((node, True))
+            todo.extend((premise, False) for premise in reversed(premises))
+            continue
+        numbers[id(node)] = len(found) + 1
+        found.append(
+            Step(
+                number=len(found) + 1,
+                rule="page" if key else node.rule,
+                premises=tuple(numbers[id(premise)] for premise in premises),
+                conclusion=node.conclusion,
+                page=key,
+                hypothesis=names.get(node.conclusion) if node.rule == "assume" and not key else None,
+            )
+        )
+    return found
