@@ -102,13 +102,16 @@ class Task:
 
     The split is stratified and the same for every run: it depends on the texts and the sizes only.
     Attributes: settings, device, sizes (texts in each split), batch (texts of a step), parameters (numbers
-    trained), encoder (name and hash). Raises InputError for too few texts, and for more frozen layers than
-    there are.
+    trained), encoder (name and hash). Raises InputError for too few texts, longer texts than the model reads,
+    and more frozen layers than there are.
     """
 
     def __init__(self, texts: Texts, encoder: Encoder, settings: Settings, device: torch.device) -> None:
         """Tokenize the texts and put the model on the device."""
         self.settings, self.device = settings, device
+        most = min(encoder.model.config.max_position_embeddings, encoder.tokenizer.model_max_length)
+        if settings.length > most:
+            raise InputError(f"{encoder.name} reads at most {most} tokens, not {settings.length}")
         rows = _split(texts, settings)
         self.sizes = {name: len(own) for name, own in rows.items()}
         self.batch = min(settings.batch, self.sizes["train"])
@@ -126,7 +129,7 @@ class Task:
     def run(
         self, cell: Cell, measure: tuple[str, ...], *, every: int, tick: Callable[[], None] = lambda: None
     ) -> dict[str, np.ndarray]:
-        """Fine-tune from the pretrained weights and measure; deterministic on one machine and device.
+        """Fine-tune from the pretrained weights and measure; repeatable on a CPU, up to rounding on a GPU.
 
         The seed gives the linear layer's first weights, N(0, 0.02^2), and the order of the texts, which are
         shuffled before every pass. `measure` names splits, measured every `every` steps, at the beginning

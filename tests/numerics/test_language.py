@@ -387,6 +387,8 @@ def test_frozen_layers_stay_as_they_are(task) -> None:
     moved = {name for name, value in after.items() if not value.equal(before[name])}
     assert any("layer.1" in name for name in moved)
     assert not any("layer.0" in name or "embeddings" in name for name in moved)
+    with pytest.raises(InputError, match="reads at most 32 tokens, not 33"):
+        task(length=33)
     with pytest.raises(InputError, match="has 2 layers, 3 cannot be frozen"):
         task(frozen_layers=3)
 
