@@ -109,7 +109,8 @@ class Task:
     def __init__(self, texts: Texts, encoder: Encoder, settings: Settings, device: torch.device) -> None:
         """Tokenize the texts and put the model on the device."""
         self.settings, self.device = settings, device
-        most = min(encoder.model.config.max_position_embeddings, encoder.tokenizer.model_max_length)
+        positions = getattr(encoder.model.config, "max_position_embeddings", math.inf)
+        most = min(positions, encoder.tokenizer.model_max_length)
         if settings.length > most:
             raise InputError(f"{encoder.name} reads at most {most} tokens, not {settings.length}")
         rows = _split(texts, settings)
