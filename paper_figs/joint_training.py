@@ -177,14 +177,10 @@ def _legend(frame: pd.DataFrame) -> list[Line2D]:
     ]
     if frame[["bound_minus_log_loss", "bound_direction_gap"]].notna().any(axis=None):
         handles.append(Line2D([], [], color="0.3", linestyle=":", label="(a), (b): proved bound"))
-    lines = (
-        (r"(d): $1-$ margin of $u$ / largest margin", "-"),
-        (r"(d): $1-\cos(u_t,u_{\mathrm{mm}})$", (0, (1, 1))),
-    )
-    return handles + [
-        Line2D([], [], color="0.3", linestyle=linestyle, linewidth=0.9, label=label)
-        for label, linestyle in lines
-    ]
+    solid = Line2D([], [], color="0.3", linewidth=0.9, label=r"(d): $1-$ margin of $u$ / largest margin")
+    dotted = Line2D([], [], color="0.3", linestyle=(0, (1, 1)), linewidth=0.9)
+    dotted.set_label(r"(d): $1-\cos(u_t,u_{\mathrm{mm}})$")
+    return [*handles, solid, dotted]
 
 
 def rate(frame: pd.DataFrame) -> tuple[float, float]:
