@@ -11,7 +11,7 @@ import theory
 from numerics.datasets import load
 from numerics.steps import GradientDescent, NormalizedGD, Polyak
 from numerics.training import train
-from theory.tightness import Tightness, tightness
+from theory.tightness_table import Row, tabulate
 from theory.verdict import Verdict
 
 RULES = (GradientDescent(2.0), NormalizedGD(0.1), Polyak(cap=1.0))
@@ -30,12 +30,12 @@ def run(quick: bool = False) -> list[dict[str, Any]]:
                 made = train(problem, rule, steps=steps, target=target, space="gram", seed=seed)
                 target = made.target
                 verdicts += theory.check_all(made)
-    return rows(tightness(verdicts))
+    return rows(tabulate(verdicts))
 
 
-def rows(table: list[Tightness]) -> list[dict[str, Any]]:
+def rows(table: list[Row]) -> list[dict[str, Any]]:
     """One row a theorem."""
-    by_theorem: dict[str, list[Tightness]] = {}
+    by_theorem: dict[str, list[Row]] = {}
     for row in table:
         by_theorem.setdefault(row.theorem, []).append(row)
     return [
