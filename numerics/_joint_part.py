@@ -25,6 +25,37 @@ class Joint:
     (reference_kind "final") or the data's own ("data"). target is the max-margin decoder u_mm on these
     tokens, None where they are not separable. optimal (rows, n) is the optimal token of each sequence under
     u_t at each recorded step, -1 where it is tied.
+
+    Columns of a joint history, one row a recorded step t: state at (W_t, u_t), sums over s < t. e_s and f_s
+    are the lengths of the steps of W and u (0 while a gradient vanishes), sig_i = sigma(-m_i), and G_i,
+    beta_i the gap above and the spread of the other scores. p_i, A_k, mu_k, g_(i,o_i) are those of the
+    reference tokens; "present" means the tokens optimal under u_t.
+
+        path_length, path_squares   sum e_s, sum e_s^2           (decoder_...: with f_s)
+        separator_path              sum e_s C_s/||grad_W L||, C = sum_k c_k, present tokens
+        curvature_sum               sum e_s^2/||W_s|| where W_s != 0      (decoder_...: f_s^2/||u_s||)
+        step_length, weight_norm, target_component, residual_norm, direction_gap, log_attention_gap,
+        log_total_attention_gap, min_logit_gap, log_gradient_norm         as for `Run`
+        smallest_push               min_i p_i G_i - (1-p_i) beta_i; where positive, every c_k > 0
+        log_weight_ratio            log of max over min of w_k = c_k e^(mu_k); inf unless all are positive
+        log_leak                    log max_i (g_(i,o_i) - m_i)
+        loss, log_loss              L and log L, which does not underflow
+        log_excess_loss             log(L - L*(u_t)), L* the least loss at the present decoder
+        log_optimal_loss            log of the loss with all attention on the reference tokens
+        min_margin, min_optimal_score      min_i m_i, min_i g_(i,o_i)
+        score_gap, score_spread     min_i G_i (negative where another token is optimal), max_i beta_i
+        optimal_reference           sequences whose one optimal token is the reference's
+        optimal_data                the same for the data's own decoder: tells the regimes apart
+        optimal_changes             steps s < t after which some present token was another one
+        optimal_since               the last such step + 1, 0 if there is none
+        decoder_separator_path      sum f_s (sum_i sig_i/n)/||grad_u L||
+        decoder_leak_path           sum f_s (sum_i sig_i (1-p_i)/n)/||grad_u L||, present tokens
+        decoder_norm, decoder_target_component, decoder_residual_norm, decoder_direction_gap
+                                    ||u_t|| and its direction against u_mm
+        decoder_margin              min_i y_i <u_t, x_(i,o_i)>/||u_t||
+        decoder_margin_share        the same times ||u_mm||, 1 at the max margin
+        interval_X                  the extreme (largest or smallest, whichever is worse) of column X over all
+                                    steps after the previous recorded one up to this, for present tokens
     """
 
     rule: Any

@@ -70,8 +70,8 @@ class Run:
         min_logit_gap      min_k mu_k, mu_k = <A_k, W_t>
         log_gradient_norm  log ||grad L||_F
 
-    A run that trains the decoder too carries `joint`, see `Joint`, and its history the columns of
-    `numerics._joint_record` instead: those above but for log_excess_loss = log(L - L*(u_t)), and as many on
+    A run that trains the decoder too carries `joint`, and its history has the columns that `Joint` lists
+    instead: those above, but for log_excess_loss = log(L - L*(u_t)), and as many more on
     the decoder. Its target is that of `joint.reference`, and so are p_i, mu_k and A_k.
     """
 
