@@ -120,28 +120,11 @@ def _page(theorem: str | Theorem) -> Theorem:
 
 
 def _constants(run: Any, page: Theorem) -> dict[str, float]:
-    """Give the constants of the bound by name: what its terms are that do not change with the step."""
-    from theory.latex import latex
-    from theory.proof.terms import Node, Term
+    """Give the constants of the bound by name."""
+    from theory.constants import in_bound
+    from theory.observables import constants
 
-    if hasattr(run, "values"):
-        known = dict(run.values)
-    else:
-        from theory.observables import constants
-
-        known = constants(run)
-    inside: set[Any] = set()
-    todo: list[Any] = [page.bound]
-    while todo:
-        node = todo.pop()
-        inside.add(node)
-        todo.extend(child for child in node[1:] if isinstance(child, Node))
-    found = {}
-    for term, number in known.items():
-        plain = number() if callable(number) and term in inside else number
-        if isinstance(term, Term) and term in inside and np.ndim(plain) == 0 and not callable(plain):
-            found[latex(term)] = float(plain)
-    return found
+    return in_bound(run.values if hasattr(run, "values") else constants(run), page.bound)
 
 
 def _violation(

@@ -28,11 +28,12 @@ STYLE = {"holds": "green", "not claimed": "yellow", "VIOLATED": "bold red"}
 
 @dataclass(frozen=True)
 class Row:
-    """One theorem held against one run, which goes by its folder's name."""
+    """One theorem held against one run, which goes by its folder's name; constants are those of its bound."""
 
     run: str
     verdict: Verdict
     relaxed: Mapping[str, Relaxed] = field(default_factory=dict)
+    constants: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def from_step(self) -> int | None:
@@ -95,14 +96,21 @@ def check_folder(folder: Path) -> list[Row]:
     """
     import theory
     from numerics.run import Run
+    from theory.constants import in_bound
+    from theory.observables import constants
     from theory.relaxed import relaxed
 
+    pages = theory.theorems()
     rows = []
     for place in runs.find(folder):
         name = place.relative_to(folder).as_posix() if place != folder else place.absolute().name
         run = Run.load(place)
         verdicts, instead = theory.check_all(run), relaxed(run)
-        rows += [Row(name, verdict, instead) for verdict in verdicts if not _about_another_rule(verdict)]
+        known = constants(run)
+        for verdict in verdicts:
+            if not _about_another_rule(verdict):
+                own = in_bound(known, pages[verdict.theorem].bound) if verdict.holds is not None else {}
+                rows.append(Row(name, verdict, instead, own))
     return rows
 
 

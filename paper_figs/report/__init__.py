@@ -1,0 +1,121 @@
+"""One self-contained HTML file: what is proved and how, what was checked on which runs, and the figures.
+
+No script, no network, nothing beside the file: it is read as well in ten years, or printed.
+"""
+
+from __future__ import annotations
+
+import base64
+import platform
+from collections import Counter
+from html import escape
+from importlib.metadata import version
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from numerics.files import atomic_write
+from paper_figs.figures import read_note
+from paper_figs.provenance import source_hash
+from paper_figs.report import markup, runs, theorems
+from theory import glossary
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from paper_figs.verdicts import Row
+
+INTRODUCTION = (
+    "<p>A companion of <cite>Implicit Bias and Fast Convergence Rates for Self-attention</cite>, "
+    "arXiv 2402.05738. A theorem is <em>proved</em> when every step passed the proof kernel, "
+    "<em>proved-given</em> when it needs, besides, facts that the page names and the kernel did not derive, "
+    "<em>claimed</em> when it is the paper's and tested only, <em>observed</em> when it is an observation. "
+    "Observed values are floating point.</p>"
+)
+
+
+def write(path: Path, proofs: dict[str, Any], rows: Sequence[Row], pictures: Sequence[Path]) -> None:
+    """Write the report: proof results (of `proofs.prove`), verdict rows, and PNG pictures inlined."""
+    contents = ("figures", "runs", "tightness", "theorems", "axioms", "glossary", "provenance")
+    links = ", ".join(f'<a href="#{name}">{name}</a>' for name in contents)
+    body = [
+        "<h1>Convergence rates of self-attention: proofs and runs</h1>",
+        INTRODUCTION,
+        _summary(proofs, rows),
+        f"<nav><p>Contents: {links}.</p></nav>",
+        _section("figures", "Figures", "".join(_picture(picture) for picture in pictures)),
+        _section("runs", "Runs against theorems", runs.verdicts(rows)),
+        _section("tightness", "Tightness", runs.tightness_table(rows)),
+        _section("theorems", "Theorems", theorems.sections(proofs, rows)),
+        _section("axioms", "Axioms", _axioms(proofs)),
+        _section("glossary", "Glossary", _glossary()),
+        _section("provenance", "Provenance", _provenance()),
+    ]
+    with atomic_write(path) as stream:
+        stream.write(document("attnrates report", "\n".join(body)).encode())
+
+
+def document(title: str, body: str) -> str:
+    """Wrap a body into a page with this report's style."""
+    style = files("paper_figs.report").joinpath("report.css").read_text(encoding="utf-8")
+    head = (
+        '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(title)}</title>\n<style>\n{style}</style>"
+    )
+    return f'<!doctype html>\n<html lang="en">\n<head>{head}</head>\n<body>\n{body}\n</body>\n</html>\n'
+
+
+def _section(name: str, title: str, body: str) -> str:
+    return f'<section id="{name}"><h2>{title}</h2>{body}</section>'
+
+
+def _summary(proofs: dict[str, Any], rows: Sequence[Row]) -> str:
+    """Say in two sentences what stands and what does not."""
+    statuses = Counter(entry["status"] for entry in proofs["theorems"])
+    counts = ", ".join(f"{number} {markup.toned(status)}" for status, number in statuses.items())
+    steps = sum(entry["steps"] for entry in proofs["theorems"])
+    outcomes = Counter(row.outcome for row in rows)
+    held = ", ".join(f"{number} {markup.toned(word)}" for word, number in outcomes.items()) or "none"
+    return (
+        f"<p>{len(proofs['theorems'])} pages: {counts}; {steps} inferences of a kernel of "
+        f"{proofs['kernel_lines']} lines from {len(proofs['axioms'])} axioms. "
+        f"{len({row.run for row in rows})} runs, each against every theorem on runs: {held}.</p>"
+    )
+
+
+def _axioms(proofs: dict[str, Any]) -> str:
+    items = "".join(
+        f"<li><strong>{escape(name)}</strong>: {escape(text)}</li>" for name, text in proofs["axioms"].items()
+    )
+    return f"<ol>{items}</ol>"
+
+
+def _glossary() -> str:
+    symbols = "".join(
+        f"<dt>{markup.formula(latex)}</dt><dd>{escape(text)}</dd>" for latex, text in glossary.SYMBOLS
+    )
+    names = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in glossary.HYPOTHESES)
+    return f"<dl>{symbols}</dl><p>Hypotheses by name:</p><dl>{names}</dl>"
+
+
+def _picture(path: Path) -> str:
+    """Show a picture with the caption noted beside it."""
+    content = base64.b64encode(path.read_bytes()).decode()
+    caption = read_note(path.with_suffix(".json")).get("caption") or path.stem
+    alternative = escape(caption.replace("$", "").split(". ")[0], quote=True)
+    picture = f'<img alt="{alternative}" src="data:image/png;base64,{content}">'
+    return (
+        f"<figure>{picture}<figcaption><strong>{escape(path.stem)}</strong>: "
+        f"{markup.mathematics(caption)}</figcaption></figure>"
+    )
+
+
+def _provenance() -> str:
+    packages = ("attnrates", "numpy", "scipy", "numba", "python-flint", "torch", "cvxpy", "sympy", "mpmath")
+    facts = {
+        "code": source_hash("theory", "numerics", "paper_figs")[:16],
+        "Python": platform.python_version(),
+        "platform": platform.platform(),
+    }
+    facts |= {name: version(name) for name in packages}
+    return "<p>" + ", ".join(f"{escape(name)} {escape(value)}" for name, value in facts.items()) + ".</p>"

@@ -1,0 +1,83 @@
+"""The runs: for each, the bounds that hold or are violated, and why the others are not claimed; tightness."""
+
+from __future__ import annotations
+
+import math
+from html import escape
+from typing import TYPE_CHECKING
+
+from paper_figs.report import markup
+from theory.tightness_table import tabulate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from paper_figs.verdicts import Row
+
+
+def verdicts(rows: Sequence[Row]) -> str:
+    """Give a section for each run."""
+    grouped: dict[str, list[Row]] = {}
+    for row in rows:
+        grouped.setdefault(row.run, []).append(row)
+    sections = [_run(name, group) for name, group in grouped.items()]
+    return (
+        "<p>The worst ratio is the largest over the run of observed to bound (bound to observed for lower "
+        "bounds): at most 1 where the bound holds. A bound is not claimed where a hypothesis fails on the "
+        f"data, or cannot be decided.</p>{''.join(sections)}"
+    )
+
+
+def _run(name: str, rows: Sequence[Row]) -> str:
+    count = {word: sum(row.outcome == word for row in rows) for word in ("holds", "not claimed", "VIOLATED")}
+    summary = ", ".join(f"{number} {word}" for word, number in count.items() if number)
+    claimed = [row for row in rows if row.verdict.holds is not None]
+    lines = []
+    for row in sorted(claimed, key=lambda row: -float(row.verdict.worst_ratio)):
+        ratio, step = float(row.verdict.worst_ratio), row.verdict.worst_step
+        lines.append(
+            f"<tr><td>{markup.anchor(row.verdict.theorem)}</td>"
+            f'<td class="number">{f"{ratio:.4g}" if math.isfinite(ratio) else "–"}</td>'
+            f'<td class="number">{"–" if step is None else int(step)}</td>'
+            f"{markup.toned(row.outcome, 'td')}</tr>"
+        )
+    table = markup.table(["theorem", "worst ratio", "at step", "verdict"], lines) if lines else ""
+    why: dict[str, list[str]] = {}
+    for row in rows:
+        if row.verdict.holds is None:
+            why.setdefault("; ".join(row.reasons), []).append(row.verdict.theorem)
+    reasons = "".join(
+        f"<li>{escape(reason)}: {', '.join(markup.anchor(key) for key in keys)}</li>"
+        for reason, keys in why.items()
+    )
+    missing = f"<p>Not claimed:</p><ul>{reasons}</ul>" if reasons else ""
+    instead = "".join(
+        f"<li>{escape(line)}</li>" for line in dict.fromkeys(x for row in rows for x in row.instead)
+    )
+    weaker = f"<p>Weaker conditions that hold instead:</p><ul>{instead}</ul>" if instead else ""
+    return markup.fold(f"<strong>{escape(name)}</strong>: {summary}", table + missing + weaker)
+
+
+def tightness_table(rows: Sequence[Row]) -> str:
+    """Tabulate observed/bound by theorem and decade of t, over the runs of the verdicts."""
+    lines = [
+        markup.row(
+            [
+                row.theorem,
+                f"{10.0**row.decade:g}",
+                f"{row.median:.4g}",
+                f"{row.worst:.4g}",
+                str(row.steps),
+                str(row.runs),
+            ]
+        )
+        for row in tabulate(row.verdict for row in rows)
+    ]
+    return (
+        "<p>Observed over bound (bound over observed for lower bounds) at the recorded steps of all runs, by "
+        "decade of t; steps at which a side has left the range of floating point are left out.</p>"
+        + markup.fold(
+            f"{len(lines)} rows",
+            markup.table(["theorem", "t from", "median", "worst", "steps", "runs"], lines),
+        )
+    )

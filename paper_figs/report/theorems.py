@@ -1,0 +1,125 @@
+"""The articles: each theorem with statement, hypotheses, proof, and what the runs say of it."""
+
+from __future__ import annotations
+
+import math
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import theory
+from paper_figs.proofs import axiom_numbers
+from paper_figs.report import markup
+from paper_figs.report.plot import plot
+from theory.latex import latex
+from theory.plain import plain
+from theory.steps import steps
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from paper_figs.verdicts import Row
+
+KINDS = {"theorem": "Theorems", "corollary": "Corollaries", "lemma": "Lemmas", "claim": "The paper's claims"}
+GIVEN = " (given: a fact that is named, not derived)"
+LONGEST = 400  # characters of a formula in a proof's step; the rest is in `attnrates verify KEY`
+
+
+def sections(proofs: dict[str, Any], rows: Sequence[Row]) -> str:
+    """Give all articles, by kind; the lemmas under a fold."""
+    held: dict[str, list[Row]] = {}
+    for row in rows:
+        held.setdefault(row.verdict.theorem, []).append(row)
+    out = []
+    for kind, title in KINDS.items():
+        entries = [entry for entry in proofs["theorems"] if entry["kind"] == kind]
+        articles = "\n".join(article(proofs, entry, held.get(entry["key"], ())) for entry in entries)
+        if kind == "lemma":
+            articles = markup.fold(f"{len(entries)} lemmas", articles)
+        if entries:
+            out.append(f"<h3>{title}</h3>{articles}")
+    return "\n".join(out)
+
+
+def article(proofs: dict[str, Any], entry: dict[str, Any], rows: Sequence[Row]) -> str:
+    """Give one page of the theory."""
+    page = theory.theorems()[entry["key"]]
+    numbers = ", ".join(map(str, axiom_numbers(proofs, entry))) or "none"
+    proof = f": {entry['steps']} steps, axioms {numbers}" if entry["steps"] else ""
+    tight = entry.get("tightness")
+    tightness = f"; tightest model found: {tight:.3g} of the bound" if tight is not None else ""
+    error = f'<p class="bad">{escape(entry["error"])}</p>' if entry["error"] else ""
+    return (
+        f'<article id="{escape(page.key, quote=True)}"><h4>{escape(page.title)}</h4>'
+        f"<p><strong>{escape(page.key)}</strong>: {markup.toned(entry['status'])}{proof}{tightness}. "
+        f"<small>{escape(page.reference)}</small></p>{error}"
+        f"{markup.statement(page.statement, entry['claim'])}"
+        f"{_hypotheses(page)}{_proof(page, entry)}{_runs(page, rows)}</article>"
+    )
+
+
+def _hypotheses(page: theory.Theorem) -> str:
+    if not page.hypotheses:
+        return ""
+    items = "".join(
+        f"<dt>{escape(name)}{GIVEN if name in page.given else ''}</dt>"
+        f"<dd>{markup.formula(latex(formula), block=True)}</dd>"
+        for name, formula in page.hypotheses.items()
+    )
+    return markup.fold(f"{len(page.hypotheses)} hypotheses", f"<dl>{items}</dl>")
+
+
+def _proof(page: theory.Theorem, entry: dict[str, Any]) -> str:
+    """Unfold the proof: its own inferences, numbered; those of other pages are linked."""
+    if entry["status"] not in ("proved", "proved-given"):
+        return ""
+    lines = []
+    for step in steps(page):
+        text = plain(step.conclusion)
+        text = text if len(text) <= LONGEST else text[:LONGEST] + " …"
+        if step.page:
+            by = f"by {markup.anchor(step.page)}"
+        elif step.hypothesis:
+            by = f"hypothesis: {escape(step.hypothesis)}"
+        else:
+            by = escape(step.rule) + (f" {', '.join(map(str, step.premises))}" if step.premises else "")
+        lines.append(f"<li>{escape(text)} <small>{by}</small></li>")
+    uses = ", ".join(markup.anchor(key) for key in entry["uses"])
+    draws = f"<p>Draws on {uses}.</p>" if uses else ""
+    return markup.fold(f"proof: {len(lines)} steps of its own", f"{draws}<ol>{''.join(lines)}</ol>")
+
+
+def _runs(page: theory.Theorem, rows: Sequence[Row]) -> str:
+    """Tell what the runs say: verdict, constants, a plot, and each hypothesis with what was found."""
+    if not rows:
+        return ""
+    claimed = [row for row in rows if row.verdict.holds is not None]
+    count = f"claimed on {len(claimed)} of {len(rows)} runs"
+    if claimed:
+        worst = max(float(row.verdict.worst_ratio) for row in claimed)
+        count += f", worst ratio {worst:.4g}"
+    shown = ""
+    if claimed:
+        first = claimed[0]
+        constants = ", ".join(
+            f"{markup.formula(name)} = {value:.6g}" for name, value in first.constants.items()
+        )
+        shown = f"<p>{escape(first.run)}{': ' if constants else ''}{constants}</p>{plot(first.verdict)}"
+    table = markup.table(
+        ["run", "verdict", "worst ratio", "at step", "hypotheses, and what was found"],
+        [_run(row) for row in rows],
+    )
+    return markup.fold(f"runs: {count}", shown + table)
+
+
+def _run(row: Row) -> str:
+    ratio = float(row.verdict.worst_ratio)
+    step = row.verdict.worst_step
+    found = "<br>".join(
+        f"{escape(name)} {escape(check.state)}: {escape(check.detail)}"
+        for name, check in row.verdict.hypotheses.items()
+    )
+    return (
+        f'<tr><td class="name">{escape(row.run)}</td>{markup.toned(row.outcome, "td")}'
+        f'<td class="number">{f"{ratio:.4g}" if math.isfinite(ratio) else "–"}</td>'
+        f'<td class="number">{"–" if step is None else int(step)}</td><td>{found}</td></tr>'
+    )

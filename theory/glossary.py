@@ -1,0 +1,46 @@
+"""What the letters and the names of hypotheses mean, for readers of the report and the documentation."""
+
+SYMBOLS = (
+    (r"W_t", "the key-query matrix after t steps, trained from W_0"),
+    (
+        r"x_{i,\tau},\ z_i",
+        "token tau and query of sequence i; o_i is its optimal token, the one of largest score",
+    ),
+    (r"g_{i,\tau}=y_i\,u^{\top}x_{i,\tau}", "score of a token under the decoder u and label y_i"),
+    (r"A_k=(x_{i,o_i}-x_{i,\tau})\,z_i^{\top}", "constraint of a non-optimal token, k = (i, tau); N of them"),
+    (r"\langle A_k,W\rangle", "logit gap of the constraint k"),
+    (r"p_i", "attention on the optimal token of sequence i"),
+    (r"W_{\mathrm{mm}}", "max-margin solution: the shortest W with every logit gap at least 1"),
+    (r"\gamma_\ast=1/\|W_{\mathrm{mm}}\|", "the margin, also written g*"),
+    (r"R", "the largest norm of a constraint A_k"),
+    (
+        r"\mathcal{L},\ \mathcal{L}^\ast",
+        "training loss, and its infimum: full attention on every optimal token",
+    ),
+    (r"c_k", "coefficients of the negative gradient, the sum of c_k A_k; C is their sum"),
+    (r"e_t,\ E_t", "length of step t, and the path length: the sum of the lengths before t"),
+    (r"S_t", "separator path: the sum of e_s C_s divided by the norm of the gradient at s, over s < t"),
+    (r"\epsilon_0", "the most negative inner product of two constraints, with the sign changed"),
+    (r"\kappa=a_{\max}/a_{\min}", "largest over smallest slope of the loss over the sequences"),
+    (r"\Lambda", "the constant of the alignment lemma, a Lambert W"),
+    (r"\cos", "the cosine of the angle between W_t and the max-margin solution"),
+    (r"r", "residual: the part of W_t orthogonal to the max-margin solution"),
+    (r"r_\star", "balanced point: where the residual settles"),
+    (r"R_B", "the largest norm of a constraint's part orthogonal to the max-margin solution"),
+    (r"t_0", "the step from which on the hypotheses of a page hold"),
+)
+HYPOTHESES = (
+    ("S", "separable: some W has a logit gap of at least 1 for every non-optimal token"),
+    ("O", "each sequence has one optimal token"),
+    ("E", "equal scores: in each sequence all other tokens have the same score"),
+    ("N", "near-acute: no two constraints have an inner product below minus the squared margin"),
+    ("F", "full support: every constraint is active at the max-margin solution, with a positive multiplier"),
+    ("gd, ngd, polyak", "the run used this step-size rule, without a decaying step"),
+    ("zero start", "the run started at W = 0"),
+    ("cap", "Polyak's step has a cap"),
+    ("balance", "the balanced point exists and is enclosed"),
+    ("bounded steps", "no step is longer than a known e_max"),
+    ("short steps", "no step is longer than twice the margin over the squared R_B"),
+    ("recorded", "what the bound speaks of was recorded, from some step on"),
+    ("fixed decoder, joint", "which of the two kinds of training the page is about"),
+)
