@@ -48,7 +48,7 @@ def parts(*, quick: bool = False) -> dict[str, Part]:
         "d": dimensions,
         "T": 4,
         "problems": 10 if quick else 50,
-        "curve": 100 if quick else 1000,
+        "curve": 50 if quick else 500,
         "steps": 2000,
         "seed": 0,
     }
