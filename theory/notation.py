@@ -411,11 +411,11 @@ def feature_gap(i: Index, tau: Index) -> Vector:
     return vector("dx", i, tau)
 
 
-U = vector("U")  # the max-margin decoder u_mm on the optimal tokens
+U = vector("u_mm")  # the max-margin decoder u_mm on the optimal tokens
 decoder_margin = inv(norm(U))  # 1/||u_mm||
 R_o, R_d = symbol("R_o"), symbol("R_d")
 LATEX |= {
-    "U": r"u_{\mathrm{mm}}",
+    "u_mm": r"u_{\mathrm{mm}}",
     "Du": r"(-\nabla_u\mathcal{L})",
     "xo": r"x^\circ",
     "dx": r"\delta",
@@ -495,6 +495,7 @@ LATEX |= {
     "w_low": r"\underline{w}",
     "w_top": r"\overline{w}_K",
     "c1": "c_1",
+    "lam_min": r"\lambda_{\min}",
 }
 
 
