@@ -1,6 +1,7 @@
 """The numbered proof: premises first, nothing missing, the claim last; and formulas as a line of text."""
 
 import pytest
+from latex2mathml.converter import convert
 
 import theory
 from theory import notation as nt
@@ -66,6 +67,7 @@ def test_every_statement_has_a_text():
             assert "\\" not in text
             assert "\n" not in text
             assert latex(formula).count("(") <= text.count("(")
+            assert "<math" in convert(latex(formula))  # no letter with two subscripts, say
 
 
 @pytest.mark.parametrize("text", [r"\unknown{x}", r"\frac{1", "{"])

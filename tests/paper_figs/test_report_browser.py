@@ -1,0 +1,117 @@
+"""The report in a real browser: rendered, no errors, no requests, readable on a phone, dark and light."""
+
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from paper_figs import report
+from paper_figs.verdicts import check_folder
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = [
+    pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed"),
+    pytest.mark.usefixtures("few_proofs"),
+]
+# Added to a copy of the page, which has no script of its own: what was laid out, written into the title.
+PROBE = """<script>
+addEventListener("load", () => {
+  const box = element => element.getBoundingClientRect();
+  const article = document.querySelector("article");
+  const overflowing = [...document.querySelectorAll("body *")].filter(
+    e => box(e).right > innerWidth + 1 && !e.closest(".wide") && !e.closest("details:not([open])")
+  ).map(e => e.tagName + "." + e.className);
+  document.title = JSON.stringify({
+    width: innerWidth, scroll: document.documentElement.scrollWidth, overflowing: overflowing.slice(0, 5),
+    dark: matchMedia("(prefers-color-scheme: dark)").matches,
+    paper: getComputedStyle(document.body).backgroundColor, ink: getComputedStyle(document.body).color,
+    math: [...document.querySelectorAll("article math")].filter(e => box(e).height > 8).length,
+    images: [...document.images].map(e => e.naturalWidth), font: getComputedStyle(article).fontSize,
+    broken: document.querySelectorAll("merror, parsererror").length,
+    links: [...document.querySelectorAll("a[href^='#']")].filter(
+      e => !document.getElementById(decodeURIComponent(e.hash.slice(1)))).map(e => e.hash),
+  });
+});
+</script>"""
+
+
+@pytest.fixture(scope="module")
+def page(made_runs, few_proofs, tmp_path_factory):
+    from rich.console import Console
+
+    from paper_figs import proofs, style
+
+    folder = tmp_path_factory.mktemp("report")
+    figure = style.new_figure(2, 1)
+    figure.subplots().plot([1, 2], [1, 2])
+    pictures = [path for path in style.save(figure, folder / "some-figure") if path.suffix == ".png"]
+    report.write(folder / "report.html", proofs.prove(Console(quiet=True)), check_folder(made_runs), pictures)
+    return folder / "report.html"
+
+
+def browse(page, folder, *, width, dark, probe=True, opened=False):
+    """Load the page; return what the probe saw, the console's lines and the addresses asked for."""
+    text = page.read_text(encoding="utf-8")
+    if opened:
+        text = text.replace("<details>", "<details open>")
+    if probe:
+        text = text.replace("</body>", PROBE + "</body>")
+    copy = folder / "page.html"
+    copy.write_text(text, encoding="utf-8")
+    log = folder / "net.json"
+    done = subprocess.run(
+        [
+            BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
+            "--no-first-run", "--disable-component-update", "--disable-sync", "--disable-default-apps",
+            "--disable-domain-reliability", "--no-pings", "--disable-spell-checking", "--disable-breakpad",
+            "--disable-features=OptimizationHints,Translate,MediaRouter,DialMediaRouteProvider",
+            "--enable-logging=stderr", f"--user-data-dir={folder / 'profile'}",
+            f"--log-net-log={log}", f"--window-size={width},900", "--hide-scrollbars",
+            f"--blink-settings=preferredColorScheme={0 if dark else 1}",
+            f"--screenshot={folder / 'shot.png'}", "--dump-dom", "--virtual-time-budget=10000",
+            copy.as_uri(),
+        ],
+        capture_output=True, text=True, timeout=180, check=True,
+    )  # fmt: skip
+    console = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+    asked = set(re.findall(r'"url":"([^"]*)"', log.read_text(errors="replace")))
+    title = re.search(r"<title>(.*?)</title>", done.stdout, re.DOTALL)
+    seen = json.loads(title[1].replace("&quot;", '"').replace("&amp;", "&")) if probe else {}
+    return seen, console, asked
+
+
+@pytest.mark.parametrize("opened", [False, True])
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
+def test_it_is_rendered_without_errors_requests_or_overflow(page, tmp_path, width, dark, opened):
+    seen, console, asked = browse(page, tmp_path, width=width, dark=dark, opened=opened)
+    assert console == []
+    assert not [url for url in asked if re.match(r"(https?|wss?):", url)]
+    assert seen["dark"] is dark
+    assert seen["math"] >= 10
+    assert all(seen["images"])
+    assert seen["broken"] == 0
+    assert seen["links"] == []
+    assert seen["overflowing"] == []
+    assert seen["scroll"] <= seen["width"]
+    assert float(seen["font"].removesuffix("px")) >= 14
+    low, high = sorted((_lightness(seen["ink"]), _lightness(seen["paper"])))
+    assert (high + 0.05) / (low + 0.05) >= 7  # WCAG's stricter contrast
+    assert (_lightness(seen["paper"]) < 0.5) is dark
+
+
+def _lightness(colour):
+    """The relative luminance of rgb(r, g, b)."""
+    parts = [int(x) / 255 for x in re.findall(r"\d+", colour)[:3]]
+    linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_the_picture_of_the_page_is_not_empty(page, tmp_path):
+    from matplotlib.image import imread
+
+    browse(page, tmp_path, width=1280, dark=False, probe=False)
+    shot = imread(tmp_path / "shot.png")[..., :3]
+    assert shot.shape[1] == 1280
+    assert 0.01 < (shot < 0.5).any(axis=-1).mean() < 0.5
