@@ -24,6 +24,7 @@ def _known() -> dict[Formula, Checks]:
     from theory.lemmas import coefficients, residual_step, shifts, shifts_unequal
     from theory.theorems import (
         alignment_time,
+        explicit_limit,
         gradient_descent,
         normalized_gd,
         polyak,
@@ -84,6 +85,10 @@ def _known() -> dict[Formula, Checks]:
         residual_step.FULL_SUPPORT: ("F",),
         sharp_residual.for_equal_scores(residual_step.STATIONARY): ("F", "balance"),
         unequal_scores.for_unequal_scores(residual_step.STATIONARY): ("F", "balance"),
+        # A run from 0 stays in the constraints' span, where the least eigenvalue of the problem bounds it.
+        unequal_scores.for_unequal_scores(explicit_limit.VARIANCE_BOUNDED): ("F", "balance", "zero start"),
+        0 < explicit_limit.sig: (),
+        explicit_limit.sig <= residual_step.R_B**2: (),
         unequal_scores.COEFFICIENTS: ("O",),
         shifts_unequal.SCORE_GAP_POSITIVE: ("O",),
         residual.STEPS_BOUNDED: ("bounded steps",),

@@ -76,13 +76,14 @@ def checks(page: Theorem) -> dict[Formula, tuple[str, ...]]:
 
 @dataclass(frozen=True)
 class Constants:
-    """Balls around what the pages call n_rest, gamma, w_low, w_top and ||r*||."""
+    """Balls around what the pages call n_rest, gamma, w_low, w_top, ||r*|| and lam_min."""
 
     rest: int
     gap: arb
     least_weight: arb
     greatest_rest_weight: arb
     balanced: arb
+    least_variance: arb | None
 
 
 @lru_cache(maxsize=64)
@@ -106,7 +107,7 @@ def constants(problem: Problem) -> Constants:
         greatest = greatest.max(x)
     # Where every constraint supports M any gap will do for the others: there are none.
     gap = arb(1) if found.gap is None else found.gap
-    return Constants(len(outside), gap, least, greatest, found.balanced)
+    return Constants(len(outside), gap, least, greatest, found.balanced, found.least_variance)
 
 
 def check(run: Run) -> Check:
@@ -122,6 +123,12 @@ def check(run: Run) -> Check:
     return Check(
         "holds", f"{inside} constraints support M, the others' margins exceed 1 by {low:.4g}", (low, high)
     )
+
+
+def _variance(found: Constants) -> arb:
+    if found.least_variance is None:
+        raise KeyError("nothing lies across M: the residual has no direction to converge in")
+    return found.least_variance
 
 
 def values(problem: Problem, *, balls: bool) -> dict[Term, Callable[[], Any]]:
@@ -144,4 +151,5 @@ def values(problem: Problem, *, balls: bool) -> dict[Term, Callable[[], Any]]:
         symbol("w_low"): of(lambda c: c.least_weight, False),
         symbol("w_top"): of(lambda c: c.greatest_rest_weight, True),
         norm(vector("r_star")): of(lambda c: c.balanced, True),
+        symbol("lam_min"): of(_variance, False),
     }

@@ -187,7 +187,7 @@ def component_steady() -> Proved:
 
 def rate_from(residual_bounded: Proved, kept_up: Proved) -> Proved:
     """Both lower bounds on v, and the bound on ||r||, in the static upper bound."""
-    end, length = layer(t0 + t).W, travelled(t)
+    end, length, size = layer(t0 + t).W, travelled(t), residual_bounded.conclusion[2]
     slow = component_steady()
     fast = follows(direct(length) <= component(t0 + t), kept_up)
     v = max_at_most(fast, slow)
@@ -203,10 +203,10 @@ def rate_from(residual_bounded: Proved, kept_up: Proved) -> Proved:
     static = discharge(nt.at_time(UPPER.proved(), t0 + t), ahead)
     quotient = kernel.instantiate(
         quotients_ordered(),
-        reals={"a": reached(length), "b": component(t0 + t), "r": norm(residual(end)), "y": sharp.BOUND},
+        reals={"a": reached(length), "b": component(t0 + t), "r": norm(residual(end)), "y": size},
     )
     quotient = discharge(quotient, low, v, norm_nonnegative(residual(end)), residual_bounded)
-    return follows(gap_to(t0 + t) <= bound(length), static, quotient)
+    return follows(gap_to(t0 + t) <= size**2 / (2 * reached(length) ** 2), static, quotient)
 
 
 def quotients_ordered() -> Proved:
