@@ -142,9 +142,23 @@ def _always_met(run: Any) -> bool:
 @cache
 def _since() -> dict[Formula, Mask]:
     """Hypotheses about every step from t0 on: formula -> which recorded steps of a run can be t0."""
-    from theory.theorems import joint_direction, joint_full_support, joint_loss, joint_schedule, joint_sharp
+    from theory.theorems import (
+        joint_decoder_direction,
+        joint_direction,
+        joint_full_support,
+        joint_loss,
+        joint_schedule,
+        joint_sharp,
+    )
 
-    modules = (joint_direction, joint_full_support, joint_loss, joint_schedule, joint_sharp)
+    modules = (
+        joint_direction,
+        joint_full_support,
+        joint_loss,
+        joint_schedule,
+        joint_sharp,
+        joint_decoder_direction,
+    )
     masks: dict[str, Mask] = {
         "c >= 0": joint_run.weights_positive,
         "the smallest weight is positive": joint_run.weights_positive,
@@ -165,7 +179,13 @@ def _since() -> dict[Formula, Mask]:
 def _known_joint() -> dict[Formula, Checks]:
     """Hypotheses of the joint pages alone, that speak of no step."""
     from theory.lemmas import joint_decoder, joint_power_sum
-    from theory.theorems import joint_loss, joint_schedule, joint_sharp, residual_any_step
+    from theory.theorems import (
+        joint_decoder_direction,
+        joint_loss,
+        joint_schedule,
+        joint_sharp,
+        residual_any_step,
+    )
 
     sharp = joint_sharp.RESIDUAL.hypotheses
     exponents = (joint_power_sum.BELOW_ONE, joint_power_sum.ABOVE_HALF)
@@ -183,6 +203,8 @@ def _known_joint() -> dict[Formula, Checks]:
         **dict.fromkeys(exponents, ("schedule",)),
         **dict.fromkeys(map(joint_schedule.of_decoder, exponents), ("decoder schedule",)),
         joint_decoder.SEPARABLE: ("decoder separable",),
+        **dict.fromkeys(joint_decoder_direction.DUAL.values(), ("decoder separable",)),
+        joint_decoder_direction.GOOD: (),
         joint_decoder.TOKENS_BOUNDED: (),
         joint_decoder.GAPS_BOUNDED: (),
         joint_loss.PACE_POSITIVE: (),
@@ -197,7 +219,12 @@ def since(formula: Formula) -> Mask | None:
 
 def chooses_start(formula: Formula) -> bool:
     """Whether a hypothesis is met by choosing t0: it speaks of it, or of constants of the steps since."""
-    from theory.theorems import joint_loss, joint_schedule
+    from theory.theorems import joint_decoder_direction, joint_loss, joint_schedule
 
-    constants = (joint_loss.PACE_POSITIVE, joint_loss.WIDE, joint_schedule.SMALL_LEAKS)
+    constants = (
+        joint_decoder_direction.GOOD,
+        joint_loss.PACE_POSITIVE,
+        joint_loss.WIDE,
+        joint_schedule.SMALL_LEAKS,
+    )
     return about_start(formula) or formula in constants

@@ -138,6 +138,7 @@ def _joint(
         nt.R_o: joint_run.longest_token(run.problem),
         nt.R_d: joint_run.longest_difference(run.problem),
         norm(nt.U): length,
+        inner(nt.U, nt.U): length**2,
         symbol("e_max"): joint_run.longest_steps(run)[at],
     }
     if run.target is not None:  # asked for under full support only
@@ -153,9 +154,13 @@ def _joint(
     if base is not None and base[1]:
         steps = run.history["step"].to_numpy(dtype=float)
         values |= {as_real(base): steps[at], as_real(base + t): steps[start:]}
+    if base is not None and base[1] and not running:
+        along = run.history["decoder_target_component"].to_numpy()[start:]
+        values[inner(nt.DecoderState(base).u, nt.U)] = along * length
     if base is None or not base[1] or not running:
         return values, {}
     rows = {name: run.history[name].to_numpy()[start:] for name in run.history.columns}
+    bends = rows["decoder_curvature_sum"] - rows["decoder_curvature_sum"][0]
     first, now = nt.DecoderState(base), nt.DecoderState(base + t)
     values |= {
         total(s, below(t), e(base + s) ** 2): rows["path_squares"] - rows["path_squares"][0],
@@ -163,6 +168,10 @@ def _joint(
         - rows["decoder_path_squares"][0],
         nt.decoder_path(base): rows["decoder_path_length"][0],
         nt.decoder_path(base + t): rows["decoder_path_length"],
+        norm(first.u): rows["decoder_norm"][0],
+        norm(now.u): rows["decoder_norm"],
+        1 - inner(now.u, nt.U) / (norm(now.u) * norm(nt.U)): rows["decoder_direction_gap"],
+        total(s, below(t), nt.decoder_step(base + s) ** 2 / norm(nt.DecoderState(base + s).u)): bends,
         inner(first.u, nt.U): rows["decoder_target_component"][0] * length,
         inner(now.u, nt.U): rows["decoder_target_component"] * length,
         first.optimal_loss(): np.exp(rows["log_optimal_loss"][0]),

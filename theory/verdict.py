@@ -142,7 +142,7 @@ def _based(page: Theorem) -> bool:
 
 
 def _start(reading: _Reading, page: Theorem) -> int:
-    """The first recorded row that meets the page's conditions on t0.
+    """The first recorded row that meets the page's conditions on t0; see ``_sharpest`` for joint training.
 
     Raises:
         KeyError: no recorded step meets them.
@@ -158,7 +158,35 @@ def _start(reading: _Reading, page: Theorem) -> int:
         met &= np.broadcast_to(low < high if formula[0] == "lt" else low <= high, met.shape)
     if not met.any():
         raise KeyError("no recorded step meets the conditions on t0")
-    return int(np.argmax(met))
+    rows = np.flatnonzero(met)
+    if any(since(f) is not None for f in page.hypotheses.values()):
+        return _sharpest(reading, page, rows)
+    return int(rows[0])
+
+
+CANDIDATES = 16
+
+
+def _sharpest(reading: _Reading, page: Theorem, rows: Int[np.ndarray, " starts"]) -> int:
+    """The start whose bound is best at the last step, where the constants are those of the steps since.
+
+    Of a run of T steps, a t0 after both sqrt(T) and the first possible one is not considered: the bound is
+    to speak of most of the run.
+    """
+    rate = page.rate
+    assert rate is not None
+    steps = reading.run.history["step"].to_numpy()
+    early = rows[steps[rows] <= max(float(steps[rows[0]]), float(steps[-1]) ** 0.5)]
+    some = early[np.unique(np.linspace(0, len(early) - 1, CANDIDATES).astype(int))]
+
+    def at_end(row: int) -> float:
+        values, logs = reading.observe(row, START)
+        bound = log_value(rate.bound, values, logs) if rate.small_numbers else value(rate.bound, values)
+        last = float(np.ravel(bound)[-1])
+        loose = np.inf if np.isnan(last) else last
+        return loose if rate.sense == "upper" else -loose
+
+    return int(min(some.tolist(), key=at_end))
 
 
 def _unclaimed(key: str, hypotheses: dict[str, Check]) -> Verdict:
