@@ -6,8 +6,8 @@ Both move along -g/||g||, g the gradient of all parameters together, and differ 
     PolyakSGD      min( (f - lower_bound)/(c ||g||), lr ||g|| )   (SPS_max of Loizou et al., 2021)
 
 They are the stochastic versions of `numerics.steps.NormalizedGD` and `numerics.steps.Polyak`. The norm is
-taken of the gradient divided by its largest entry, so neither a gradient of 1e-30 nor one of 1e30 under- or
-overflows in float32; everything stays on the parameters' devices and nothing waits for a GPU.
+summed in float64, so that no float32 gradient is too small or too large for it; everything stays on the
+parameters' devices and nothing waits for a GPU.
 
     N. Loizou, S. Vaswani, I. Laradji, S. Lacoste-Julien, Stochastic Polyak Step-size for SGD: An Adaptive
     Learning Rate for Fast Convergence, AISTATS 2021.
@@ -74,9 +74,10 @@ class NormalizedSGD(Optimizer):
             for group in self.param_groups
             for device_block in _alike(group["params"])
         ]
-        for block, unit, _ in _unit(blocks):
-            torch._foreach_mul_(unit, -block.group["lr"])
-            block.move(unit)
+        if blocks:
+            norm = _norm(blocks)
+            for block in blocks:
+                block.move(_over(torch.full_like(norm, block.group["lr"]), norm))
         return loss
 
     def _average(self, group: dict[str, Any], p: Tensor) -> Tensor:
@@ -164,14 +165,12 @@ class PolyakSGD(Optimizer):
             for group in self.param_groups
             for block in _alike(group["params"])
         ]
-        for block, unit, norm in _unit(blocks):
-            above = torch.clamp(scalar - block.group["lower_bound"], min=0).to(norm.device, norm.dtype)
-            length = above / (block.group["c"] * norm)
-            length = torch.where(norm == 0, norm, length)  # a stationary point
-            if block.group["lr"] != math.inf:
-                length = torch.minimum(length, block.group["lr"] * norm)
-            torch._foreach_mul_(unit, -length)
-            block.move(unit)
+        if blocks:
+            norm = _norm(blocks)
+            for block in blocks:
+                above = torch.clamp(scalar - block.group["lower_bound"], min=0).to(norm.device, norm.dtype)
+                gamma = _over(_over(above / block.group["c"], norm), norm)
+                block.move(torch.clamp(gamma, max=block.group["lr"]))
         return value
 
 
@@ -187,67 +186,41 @@ class _Block:
         """The numbers of the directions: of a sparse one those that are stored."""
         return [g._values() if g.is_sparse else g for g in self.directions]
 
-    def move(self, changes: list[Tensor]) -> None:
-        """Add the changes, given as the numbers of `values`, to the parameters."""
-        if changes[0].dtype != self.params[0].dtype:
-            changes = [change.to(self.params[0].dtype) for change in changes]
-        if not any(g.is_sparse for g in self.directions):
-            torch._foreach_add_(self.params, changes)
-            return
-        for p, g, change in zip(self.params, self.directions, changes, strict=True):
-            if g.is_sparse:
-                p.add_(torch.sparse_coo_tensor(g._indices(), change, g.shape, check_invariants=False))
-            else:
-                p.add_(change)
+    def move(self, factor: Tensor) -> None:
+        """Subtract the directions times `factor`, a scalar tensor, from the parameters."""
+        first = self.params[0]
+        narrow = first.dtype in _HALVES
+        factor = factor.to(first.device, torch.float32 if narrow else first.dtype.to_real())
+        most = torch.finfo(factor.dtype).max  # reached where the gradient itself is below normal numbers
+        factor = -torch.clamp(factor, max=most)
+        if any(g.is_sparse for g in self.directions):
+            for p, g in zip(self.params, self.directions, strict=True):
+                p.add_(g * factor)
+        elif first.device.type == "cpu" and not narrow:
+            torch._foreach_add_(self.params, self.directions, alpha=float(factor))
+        else:  # a tensor, not a number, so that nothing waits for the device
+            wide = [g.float() for g in self.directions] if narrow else self.directions
+            torch._foreach_add_(self.params, [c.to(first.dtype) for c in torch._foreach_mul(wide, factor)])
 
 
-def _unit(blocks: list[_Block]) -> Iterable[tuple[_Block, list[Tensor], Tensor]]:
-    """Yield for each block its part of g/||g|| (fresh tensors) and ||g||, a scalar tensor on its device.
-
-    Of half-precision gradients both are float32. Where all of g is zero, so is the unit vector; where it is
-    not finite, both are NaN.
-    """
-    if not blocks:
-        return
+def _norm(blocks: list[_Block]) -> Tensor:
+    """The norm of all directions together, a scalar tensor in float64 where the device has it."""
     home = blocks[0].params[0].device
-    peaks = [_largest(block.values()).to(home) for block in blocks]
-    wide = torch.float64 if any(peak.dtype == torch.float64 for peak in peaks) else torch.float32
-    peak = torch.stack([p.to(wide) for p in peaks]).amax()
-    safe = torch.where(peak == 0, torch.ones_like(peak), peak)
-    scaled = []
     squares = []
     for block in blocks:
-        part = list(torch._foreach_div([_widened(v) for v in block.values()], _at(safe, block)))
-        norms = torch._foreach_norm(part)
-        squares.append(torch.stack([n.to(home, wide) for n in norms]).square().sum())
-        scaled.append(part)
-    size = torch.stack(squares).sum().sqrt()  # of the scaled gradient: at least 1, or 0
-    inverse = 1 / torch.where(size == 0, torch.ones_like(size), size)
-    for block, part in zip(blocks, scaled, strict=True):
-        torch._foreach_mul_(part, _at(inverse, block))
-        yield block, part, _at(peak * size, block)
+        first = block.params[0]
+        wide = torch.float32 if first.device.type == "mps" else torch.float64
+        kind = torch.complex128 if first.is_complex() else wide
+        norms = torch.stack([n.real for n in torch._foreach_norm(block.values(), 2, kind)])
+        squares.append(norms.square().sum().to(home))
+    return torch.stack(squares).sum().sqrt()
 
 
-def _largest(values: list[Tensor]) -> Tensor:
-    """The largest absolute value; 0 when there is no number."""
-    norms = [n for v, n in zip(values, _peak_norms(values), strict=True) if v.numel()]
-    return torch.stack(norms).amax() if norms else torch.zeros((), device=values[0].device)
-
-
-def _peak_norms(values: list[Tensor]) -> list[Tensor]:
-    filled = [v if v.numel() else v.new_zeros(1) for v in values]
-    return list(torch._foreach_norm(filled, math.inf))
-
-
-def _widened(value: Tensor) -> Tensor:
-    return value.float() if value.dtype in _HALVES else value
-
-
-def _at(scalar: Tensor, block: _Block) -> Tensor:
-    """The scalar on the block's device, in the precision its arithmetic is done in."""
-    dtype = block.params[0].dtype
-    real = torch.float32 if dtype in _HALVES else dtype.to_real()
-    return scalar.to(block.params[0].device, real)
+def _over(length: Tensor, norm: Tensor) -> Tensor:
+    """length/norm: 0 where the norm is 0, as nothing is to move, and NaN where it is not finite."""
+    factor = length / torch.where(norm == 0, torch.ones_like(norm), norm)
+    factor = torch.where(norm == 0, torch.zeros_like(norm), factor)
+    return torch.where(torch.isfinite(norm), factor, torch.full_like(norm, torch.nan))
 
 
 def _alike(params: list[Tensor]) -> list[list[Tensor]]:
