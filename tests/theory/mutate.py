@@ -36,7 +36,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.theory import mutate_claims, mutate_source
+from tests.theory import mutate_claims, mutate_source, mutate_strength
 from tests.theory.dependencies import code_digest
 from tests.theory.mutate_claims import PageOutcome, judge_page
 from tests.theory.mutate_source import Outcome, SourceMutant, modules, source_mutants, try_source
@@ -132,12 +132,12 @@ class Store:
 
 
 def _source_basis(mutant: SourceMutant, fate: str, detail: str) -> str:
-    judges = (mutate_source, *(() if fate in ("killed", "equivalent") else MODELS))
+    judges = (mutate_source, *(() if fate in ("killed", "equivalent") else (mutate_strength, *MODELS)))
     return _digest(_code_of(*judges), mutate_source.basis(mutant, fate, detail))
 
 
 def _page_basis(key: str, tries: int) -> str:
-    return _digest(_code_of(*MODELS), tries, mutate_source.said(catalog.theorems()[key]))
+    return _digest(_code_of(*MODELS), tries, mutate_strength.said(catalog.theorems()[key]))
 
 
 # --- the run -----------------------------------------------------------------------------------------------
