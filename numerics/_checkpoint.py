@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from numerics._npz import read_arrays
 from numerics.errors import InputError
 from numerics.files import atomic_write
-from numerics.problem import read_arrays
 
 FORMAT = "attnrates-checkpoint"
 _NAME = "checkpoint.npz"

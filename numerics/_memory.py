@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import torch
 
+from numerics._room import free_memory, gigabytes
 from numerics.errors import InputError
 from numerics.problem import Problem
 
@@ -17,7 +15,7 @@ def available(device: torch.device) -> int:
     """Bytes that a training call may use on the device."""
     if device.type == "cuda":
         return int(_SHARE * torch.cuda.mem_get_info(device)[0])
-    free = _free_on_host()
+    free = free_memory()
     return int(_SHARE * free)
 
 
@@ -42,8 +40,8 @@ def dense_gram_fits(
     if lean <= room:
         return False
     raise InputError(
-        f"training needs about {_text(lean)} even without the Gram matrix (N = {N}, d = {d}, runs = {runs}), "
-        f"and {_text(room)} are available; train fewer runs at once or a smaller problem"
+        f"training needs about {gigabytes(lean)} even without the Gram matrix (N = {N}, d = {d}, "
+        f"runs = {runs}), and {gigabytes(room)} are available; train fewer runs at once or a smaller problem"
     )
 
 
@@ -57,26 +55,6 @@ def require_weight_space(
     need = runs_need + problems * 16 * (n * width * d + d * d)
     if need > room:
         raise InputError(
-            f"training in weight space needs about {_text(need)} (d = {d}, runs = {runs}), and {_text(room)} "
-            'are available; space="gram" does not depend on d'
+            f"training in weight space needs about {gigabytes(need)} (d = {d}, runs = {runs}), and "
+            f'{gigabytes(room)} are available; space="gram" does not depend on d'
         )
-
-
-def _free_on_host() -> int:
-    """Free memory of the machine or of the container, whichever is less."""
-    free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    try:
-        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
-            if line.startswith("MemAvailable:"):
-                free = 1024 * int(line.split()[1])
-        limit = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii").strip()
-        used = int(Path("/sys/fs/cgroup/memory.current").read_text(encoding="ascii"))
-        if limit.isdigit():
-            free = min(free, max(int(limit) - used, 0))
-    except (OSError, ValueError):
-        pass  # not Linux, or no cgroup: the physical memory stands
-    return free
-
-
-def _text(size: int) -> str:
-    return f"{size / 1e9:.3g} GB"

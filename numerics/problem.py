@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from numerics._npz import read_arrays
 from numerics.errors import InputError
 from numerics.files import atomic_write
 
@@ -285,31 +286,6 @@ class Problem:
     def __repr__(self) -> str:
         """Sizes and the start of the content hash."""
         return f"Problem(n={self.n}, T={self.T}, d={self.d}, N={self.n_constraints}, hash={self.hash[:12]})"
-
-
-def read_arrays(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
-    """All arrays of an .npz file, pickles refused. Raises InputError, one line naming the file."""
-    name = os.fspath(path)
-    if os.path.isdir(path):
-        raise InputError(f"{name}: is a directory, not an .npz file")
-    try:
-        with open(path, "rb") as stream:
-            if stream.read(2) != b"PK":
-                raise InputError(f"{name}: is not an .npz file")
-            stream.seek(0)
-            with np.load(stream, allow_pickle=False) as data:
-                arrays = {key: data[key] for key in data.files}
-    except OSError as error:
-        raise InputError(f"{name}: {error.strerror or error}") from None
-    except InputError:
-        raise
-    except Exception as error:  # zipfile, zlib and NumPy's header parser raise a dozen types on damaged files
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"{name}: cannot be read as an .npz without pickles ({reason})") from None
-    for key, value in arrays.items():
-        if not isinstance(value, np.ndarray):  # NumPy hands over foreign members of the archive as bytes
-            raise InputError(f"{name}: is not an .npz file, its member {key} is no array")
-    return arrays
 
 
 def _floats(name: str, value: Any) -> np.ndarray:

@@ -2,7 +2,8 @@
 
 A run's folder holds manifest.json (what was run, with what, and the SHA-256 of the other files),
 history.parquet, arrays.npz and problem.npz. It is written under another name and renamed when complete, so
-that no interruption leaves a half-written one, and `Run.load` verifies every hash before it believes any.
+that no interruption leaves a half-written one, and `Run.load` verifies every hash, the manifest's own among
+them, before it believes any.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ import json
 import os
 import platform
 import shutil
-import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,12 +25,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from numerics import _joint_record
+from numerics import _joint_record, _room
 from numerics._joint_part import Joint
+from numerics._npz import read_arrays
 from numerics._record import COLUMNS
 from numerics.errors import InputError
+from numerics.files import read_bytes, read_json
 from numerics.maxmargin.solution import MaxMargin
-from numerics.problem import Problem, read_arrays
+from numerics.problem import Problem
 from numerics.steps import rule_from_dict, rule_to_dict
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ else:
 
 FORMAT = "attnrates-run"
 VERSION = 1
+PACKAGES = ("attnrates", "numpy", "scipy", "torch", "numba", "llvmlite", "python-flint", "scikit-learn")
 _FILES = ("history.parquet", "arrays.npz", "problem.npz")
 
 
@@ -126,13 +129,13 @@ class Run:
             with open(partial / "arrays.npz", "wb") as stream:
                 np.savez(stream, allow_pickle=False, **self._arrays())
             self.problem.save(partial / "problem.npz")
-            manifest = self.manifest | {
+            manifest = {key: value for key, value in self.manifest.items() if key != "digest"} | {
                 "format": FORMAT,
                 "version": VERSION,
                 "target_solver": None if self.target is None else self.target.solver,
                 "files": {name: _sha256((partial / name).read_bytes()) for name in _FILES},
             }
-            text = json.dumps(manifest, indent=2, allow_nan=False) + "\n"
+            text = json.dumps(sealed(manifest), indent=2, allow_nan=False) + "\n"
             (partial / "manifest.json").write_text(text, encoding="utf-8")
             mask = os.umask(0)
             os.umask(mask)
@@ -160,10 +163,7 @@ class Run:
         manifest = _read_manifest(path)
         content: dict[str, bytes] = {}
         for name in _FILES:
-            try:
-                content[name] = (path / name).read_bytes()
-            except OSError as error:
-                raise InputError(f"{path / name}: {error.strerror or error}") from None
+            content[name] = read_bytes(path / name, limit=_room.free_memory() // 2)
             if _sha256(content[name]) != manifest["files"].get(name):
                 raise InputError(f"{path / name}: does not match the manifest's hash; the file was altered")
         problem = Problem.load(path / "problem.npz")
@@ -172,7 +172,9 @@ class Run:
         arrays = read_arrays(path / "arrays.npz")
         entries = manifest.get("joint")
         columns = COLUMNS if entries is None else _joint_record.COLUMNS
-        history = _read_history(path / "history.parquet", content["history.parquet"], columns)
+        history = _read_history(
+            path / "history.parquet", content["history.parquet"], columns, manifest["steps"]
+        )
         shapes = {
             "init": (problem.d, problem.d),
             "final_weights": (problem.d, problem.d),
@@ -235,21 +237,21 @@ def make_manifest(
         "seed": seed,
         "device": device,
         "dtype": dtype,
-        "versions": _versions(),
+        "versions": versions(),
         "code": source_hash(),
     }
 
 
 @cache
-def _versions() -> dict[str, str]:
-    versions = {"python": platform.python_version(), "numpy": np.__version__}
-    if "torch" in sys.modules:
-        versions["torch"] = str(sys.modules["torch"].__version__)
-    try:
-        versions["attnrates"] = importlib.metadata.version("attnrates")
-    except importlib.metadata.PackageNotFoundError:
-        versions["attnrates"] = "uninstalled"
-    return versions
+def versions(*more: str) -> dict[str, str]:
+    """The versions of Python and of the packages that determine a run's numbers, and of `more` packages."""
+    found = {"python": platform.python_version()}
+    for name in (*PACKAGES, *more):
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            found[name] = "uninstalled"
+    return found
 
 
 @cache
@@ -271,35 +273,58 @@ def _is_run_or_empty(folder: Path) -> bool:
     return not names or names == {"manifest.json", *_FILES}
 
 
+def sealed(manifest: dict[str, Any]) -> dict[str, Any]:
+    """The manifest with `digest`, the SHA-256 of all else in it as JSON with sorted keys."""
+    rest = {key: value for key, value in manifest.items() if key != "digest"}
+    return rest | {"digest": _sha256(json.dumps(rest, sort_keys=True).encode())}
+
+
 def _read_manifest(path: Path) -> dict[str, Any]:
     name = path / "manifest.json"
-    try:
-        manifest = json.loads(name.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"{path}: not a run's folder ({name.name}: {error.strerror or error})") from None
-    except ValueError:
-        raise InputError(f"{name}: is not JSON") from None
+    if not name.exists():
+        raise InputError(f"{path}: not a run's folder ({name.name}: No such file or directory)")
+    manifest = read_json(name)
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise InputError(f"{name}: is not the manifest of a run")
     if manifest.get("version") != VERSION:
         raise InputError(f"{name}: format version {manifest.get('version')!r} is not {VERSION}")
     kinds = {"problem_hash": str, "rule": dict, "steps": int, "space": str, "files": dict}
     for key, kind in kinds.items():
-        if not isinstance(manifest.get(key), kind):
+        if not isinstance(manifest.get(key), kind) or isinstance(manifest[key], bool):
             raise InputError(f"{name}: {key} is missing or not of the right type")
-    if not isinstance(manifest.get("seed"), int | None):
+    if not isinstance(manifest.get("seed"), int | None) or isinstance(manifest.get("seed"), bool):
         raise InputError(f"{name}: seed is not an integer")
+    if "digest" not in manifest:
+        raise InputError(f"{name}: has no digest; it was altered or made before there were any: train anew")
+    if manifest["digest"] != sealed(manifest)["digest"]:
+        raise InputError(f"{name}: does not match its own digest; the file was altered")
     return manifest
 
 
-def _read_history(path: Path, data: bytes, columns: tuple[str, ...]) -> DataFrame:
+def _read_history(path: Path, data: bytes, columns: tuple[str, ...], steps: int) -> DataFrame:
+    """The columns of a history, numbers all: of whole steps from 0 to `steps`, ascending."""
     import pandas as pd
+    import pyarrow as pa
+    from pyarrow import parquet
 
     try:
-        history = pd.read_parquet(io.BytesIO(data))
+        file = parquet.ParquetFile(io.BytesIO(data))
+        rows, names = file.metadata.num_rows, file.schema_arrow.names
+        missing = [name for name in columns if name not in names]
+        if missing or not rows or len(set(names)) < len(names):
+            raise InputError(f"{path}: is not a run's history (rows {rows}, missing {missing})")
+        _room.require(f"{path}: to read it", 3 * 8 * rows * len(names))  # a short file may claim any number
+        table = file.read()
+    except InputError:
+        raise
     except Exception as error:  # pyarrow raises several types on damaged files
-        raise InputError(f"{path}: cannot be read as Parquet ({str(error).splitlines()[0]})") from None
-    missing = [name for name in columns if name not in history.columns]
-    if missing or not len(history):
-        raise InputError(f"{path}: is not a run's history (rows {len(history)}, missing {missing})")
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(f"{path}: cannot be read as Parquet ({reason})") from None
+    for field in table.schema:
+        if not (pa.types.is_floating(field.type) or pa.types.is_integer(field.type)):
+            raise InputError(f"{path}: the column {field.name} holds {field.type}, not numbers")
+    history = pd.DataFrame({name: table[name].to_numpy() for name in names})
+    at = history["step"].to_numpy()
+    if at.dtype.kind not in "iu" or at[0] < 0 or at[-1] > steps or not (at[1:] > at[:-1]).all():
+        raise InputError(f"{path}: the column step does not ascend in whole numbers from 0 to {steps}")
     return history

@@ -15,7 +15,6 @@ w_k A_k|| ||W||.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from math import gcd
@@ -24,6 +23,7 @@ from typing import Any
 from flint import arb, arb_mat, ctx, fmpq, fmpz_mat
 
 from numerics.errors import CertificationError, InputError
+from numerics.files import read_json
 from numerics.problem import Problem
 
 _PRECISION_LIMIT = 4096
@@ -287,14 +287,7 @@ def _demand(holds: bool, reason: str) -> None:
 
 def check_file(problem: str | os.PathLike[str], certificate: str | os.PathLike[str]) -> str:
     """Verify a certificate file against a problem file. Raises InputError for unreadable files."""
-    try:
-        with open(certificate, encoding="utf-8") as stream:
-            content = json.load(stream)
-    except OSError as error:
-        raise InputError(f"{certificate}: {error.strerror}") from None
-    except (ValueError, RecursionError):
-        raise InputError(f"{certificate}: is not a JSON file") from None
-    return check(Problem.load(problem), content)
+    return check(Problem.load(problem), read_json(certificate))
 
 
 def main(arguments: list[str]) -> int:

@@ -17,7 +17,7 @@ from numerics import InputError, NormalizedGD, Polyak, Run, train, train_joint
 from numerics._joint_record import COLUMNS
 from numerics.datasets import load
 from numerics.joint import train_joint_batch
-from numerics.run import _sha256
+from numerics.run import _sha256, sealed
 
 torch.set_num_threads(1)
 RULES = (NormalizedGD(0.1, exponent=2 / 3), Polyak(1.0))
@@ -78,7 +78,7 @@ def alter(folder: Path, *, arrays: dict | None = None, without: str | None = Non
     content["files"]["arrays.npz"] = _sha256((folder / "arrays.npz").read_bytes())
     if manifest:
         manifest(content)
-    (folder / "manifest.json").write_text(json.dumps(content))
+    (folder / "manifest.json").write_text(json.dumps(sealed(content)))
 
 
 @pytest.mark.parametrize(

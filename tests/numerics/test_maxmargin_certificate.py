@@ -377,7 +377,7 @@ def test_the_checker_imports_nothing_of_the_solver() -> None:
     imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     imported |= {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
     ours = {name for name in imported if name and name.startswith("numerics")}
-    assert ours == {"numerics.errors", "numerics.problem"}
+    assert ours == {"numerics.errors", "numerics.files", "numerics.problem"}
 
 
 def test_files_and_the_checkers_exit_codes(tmp_path) -> None:
@@ -391,7 +391,7 @@ def test_files_and_the_checkers_exit_codes(tmp_path) -> None:
     for problem, file, code, message in (
         ("p.npz", "c.json", 0, "verified: optimal"),
         ("p.npz", "wrong.json", 1, "certificate rejected: norm is not the stated number"),
-        ("p.npz", "text.json", 2, "is not a JSON file"),
+        ("p.npz", "text.json", 2, "is not JSON"),
         ("p.npz", "none.json", 2, "No such file"),
         ("c.json", "c.json", 2, "is not an .npz file"),
     ):

@@ -13,6 +13,7 @@ import pytest
 
 from numerics import InputError, NormalizedGD, Problem, Run, train
 from numerics.datasets import load
+from numerics.run import sealed
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +107,7 @@ def _edit(folder: Path, **changes: Any) -> None:
             del manifest[key]
         else:
             manifest[key] = value
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+    (folder / "manifest.json").write_text(json.dumps(sealed(manifest)))
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import pytest
 
 from numerics import Run
 from numerics.errors import InputError
+from numerics.run import sealed
 from paper_figs import runs
 from paper_figs.runs import Setting
 
@@ -46,7 +47,7 @@ def test_a_run_by_this_code_is_kept_and_one_by_other_code_is_replaced(tmp_path):
     assert kept
     manifest = tmp_path / SMALL.name / "manifest.json"
     value = json.loads(manifest.read_text())
-    manifest.write_text(json.dumps(value | {"code": "0" * 64}))
+    manifest.write_text(json.dumps(sealed(value | {"code": "0" * 64})))
     _, kept = runs.make(SMALL, tmp_path, problem=problem)
     assert not kept
     assert Run.load(tmp_path / SMALL.name).manifest["code"] == run.manifest["code"]
