@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import sys
+from json import dumps
 from typing import TYPE_CHECKING, Any
 
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from attnrates._console import console, print_json
+from attnrates._console import _finite, console, print_json
 from numerics.certified import FLOAT_ERROR, CertifiedRun
 from numerics.errors import CertificationError
+from numerics.files import atomic_write
 from numerics.run import Run
 from numerics.steps import RULES
-from paper_figs.runs import find
+from paper_figs.runs import MANIFEST, find
 from theory.certified_verdict import CertifiedVerdict, decide
 
 if TYPE_CHECKING:
@@ -31,8 +34,10 @@ STYLE = {
 def check_certified(folder: Path, *, json: bool) -> int:
     """Print the certified verdicts on every run in `folder`.
 
-    Returns 0 only when every run is certified, its float history lies within its enclosures plus the stated
-    error, and every claimed bound is proved to hold; else 1.
+    What is found, with the float engine's error in each column, is kept in certified.json: in `folder`, or
+    beside it as NAME.certified.json where it is one run's own. Returns 0 only when every run is certified,
+    its float history lies within its enclosures plus the stated error, and every claimed bound is proved to
+    hold; else 1.
     """
     results = []
     sound = True
@@ -53,9 +58,25 @@ def check_certified(folder: Path, *, json: bool) -> int:
         results.append(_to_dict(name, certified, verdicts, outside))
         if not json:
             _print(name, certified, verdicts, outside)
+    _store(folder, results, quiet=json)
     if json:
         print_json(results)
     return int(not sound)
+
+
+def _store(folder: Path, results: list[dict[str, Any]], *, quiet: bool) -> None:
+    """Keep the results; a folder that cannot be written is no reason to lose what was printed."""
+    own = (folder / MANIFEST).exists()
+    whole = folder.absolute()
+    place = whole.with_name(f"{whole.name}.certified.json") if own else folder / "certified.json"
+    try:
+        with atomic_write(place) as stream:
+            stream.write((dumps(_finite(results), indent=2, allow_nan=False) + "\n").encode())
+    except OSError as error:
+        Console(stderr=True).print(Text(f"not stored: {place}: {error.strerror or error}"), soft_wrap=True)
+        return
+    if not quiet:
+        console().print(Text(f"stored: {place}"), soft_wrap=True)
 
 
 def _about_another_rule(verdict: CertifiedVerdict) -> bool:

@@ -178,8 +178,13 @@ def test_check_certified_prints_it(tmp_path: Path, capsys: pytest.CaptureFixture
     assert max(found["float_error"].values()) < 1e-9
     outcomes = {v["outcome"] for v in found["verdicts"]}
     assert {"holds"} <= outcomes <= {"holds", "not claimed"}
-    assert command(["check", str(tmp_path), "--certified"]) == 0
-    assert "norm-growth" in capsys.readouterr().out
+    stored = json.loads((tmp_path / "certified.json").read_text())
+    assert [x["float_error"] for x in stored] == [found["float_error"]]
+    assert command(["check", str(tmp_path / "good"), "--certified"]) == 0
+    assert (tmp_path / "good.certified.json").exists()
+    printed = capsys.readouterr().out
+    assert "norm-growth" in printed
+    assert f"largest error of the float run {max(found['float_error'].values()):.1e}" in printed
     recorded = dict(good.recorded) | {"weight_norm": good.recorded["weight_norm"] * (1 + 1e-8)}
     dataclasses.replace(good, recorded=recorded).save(tmp_path / "good")
     assert command(["check", str(tmp_path), "--certified"]) == 1
