@@ -185,8 +185,8 @@ def certify(
     max-margin solution, by its certificate; where it cannot be certified they are NaN, with the reason.
 
     Raises InputError when the run is not by one of the step-size rules, is larger than 1000 constraints, or
-    its recorded steps are not steps of it; CertificationError when `max_bits` do not suffice, or a step is
-    longer than 1e300, as Polyak's may be without a cap where attention is stuck at a wrong token.
+    its recorded steps are not steps of it; CertificationError when the decoder was trained too, when
+    `max_bits` do not suffice, or when a step is longer than 1e300, as Polyak's may be without a cap where attention is stuck at a wrong token.
     """
     precision = START_BITS if bits is None else bits
     if not 32 <= precision <= max_bits:
@@ -194,6 +194,8 @@ def certify(
     if not 0 < radius < 1:
         raise InputError(f"radius must lie between 0 and 1, not {radius}")
     problem, steps = run.problem, _recorded_steps(run)
+    if run.joint is not None:
+        raise CertificationError("joint training is not certified: the certified engine has a fixed decoder")
     if not isinstance(run.rule, Rule):
         raise InputError(f"only runs of a step-size rule can be certified, not {run.rule!r}")
     if not 0 < problem.n_constraints <= SIZE_LIMIT:

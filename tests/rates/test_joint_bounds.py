@@ -12,7 +12,9 @@ import pytest
 
 import theory
 from numerics import NormalizedGD, Polyak, Run, train
+from numerics.certified import certify
 from numerics.datasets import load
+from numerics.errors import CertificationError
 from numerics.joint import train_joint
 from theory import catalog, joint_run
 from theory.hypotheses import checks
@@ -139,3 +141,8 @@ def test_a_corrupted_constant_is_seen(key: str, monkeypatch: pytest.MonkeyPatch)
     broken = dataclasses.replace(page, rate=dataclasses.replace(page.rate, bound=bound))
     monkeypatch.setattr(catalog, "theorems", lambda: {key: broken})
     assert theory.check(run, key).holds is False
+
+
+def test_joint_training_is_not_certified_as_something_else() -> None:
+    with pytest.raises(CertificationError, match="fixed decoder"):
+        certify(joint("strong", 0))
