@@ -186,7 +186,8 @@ def certify(
 
     Raises InputError when the run is not by one of the step-size rules, is larger than 1000 constraints, or
     its recorded steps are not steps of it; CertificationError when the decoder was trained too, when
-    `max_bits` do not suffice, or when a step is longer than 1e300, as Polyak's may be without a cap where attention is stuck at a wrong token.
+    `max_bits` do not suffice, or when a step is longer than 1e300, as Polyak's may be without a cap where
+    attention is stuck at a wrong token.
     """
     precision = START_BITS if bits is None else bits
     if not 32 <= precision <= max_bits:
