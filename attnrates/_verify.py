@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
+
+from rich.text import Text
 
 from attnrates._console import console, print_json
 from paper_figs.proofs import print_table, prove
+from theory.closeness import search_all
 from theory.latex import macros
 from theory.own import load
 
@@ -13,8 +17,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def verify(*, json: bool, search: bool, latex: bool, own: Path | None = None) -> int:
-    """Prove everything, or a file of one's own, and print the outcome; 0 when every proof stands, else 1."""
+def verify(*, json: bool, search: bool, latex: bool, falsify: bool = False, own: Path | None = None) -> int:
+    """Prove everything, or a file of one's own, and print the outcome; 0 when every proof stands, else 1.
+
+    With ``falsify`` a counterexample is hunted to every page whose statement has not been searched yet: to
+    find one counts as a failing proof.
+    """
+    broken = _falsify() if falsify else {}
     pages = load(own).pages if own else None
     proofs = prove(console(stderr=True), search=search, pages=pages)
     if latex:
@@ -24,4 +33,11 @@ def verify(*, json: bool, search: bool, latex: bool, own: Path | None = None) ->
         print_json(proofs)
     else:
         print_table(proofs, console())
-    return int(not proofs["ok"])
+    for key, counterexample in broken.items():
+        print(f"{key} is REFUTED: {counterexample}", file=sys.stderr)
+    return int(bool(broken) or not proofs["ok"])
+
+
+def _falsify() -> dict[str, str]:
+    with console(stderr=True).status(Text("falsifying")) as status:
+        return search_all(progress=lambda key: status.update(Text(f"falsifying {key}")))

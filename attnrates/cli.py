@@ -93,12 +93,15 @@ def verify(
     latex: Annotated[
         bool, typer.Option("--latex", help="Print LaTeX macros for every statement, bound and status.")
     ] = False,
+    falsify: Annotated[
+        bool, typer.Option("--falsify", help="Hunt for counterexamples to the pages not searched yet, too.")
+    ] = False,
     own: OwnTheory = None,
 ) -> int:
     """Prove every lemma and theorem again, step by step; print the status and the axioms used by each."""
     from attnrates._verify import verify as command
 
-    return command(json=json, search=search, latex=latex, own=own)
+    return command(json=json, search=search, latex=latex, falsify=falsify, own=own)
 
 
 @app.command(epilog="Example: attnrates train --data gaussian --rule ngd --step 0.1 --steps 1000 --out runs")

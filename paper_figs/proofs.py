@@ -42,19 +42,28 @@ def axiom_numbers(proofs: dict[str, Any], entry: dict[str, Any]) -> list[int]:
     return [number for number, name in enumerate(proofs["axioms"], start=1) if name in entry["axioms"]]
 
 
-def print_table(proofs: dict[str, Any], console: Console) -> None:
-    """Print each theorem with status, steps, time and axioms by number, its tree one level deep, the axioms.
+def _tight(entry: dict[str, Any]) -> str:
+    """Tightness, rounded down: 1 is printed only where the bound is attained up to six digits."""
+    ratio = entry.get("tightness")
+    return "-" if ratio is None else f"{ratio:.3g}" if ratio < 0.001 else f"{int(ratio * 1000) / 1000:.3f}"
 
-    Under a theorem stand the pages that it draws on and the kernel's rules that lead from them to its claim,
-    with how often each is applied.
+
+def print_table(proofs: dict[str, Any], console: Console) -> None:
+    """Print each theorem with status, steps, time, tightness and axioms by number, its tree one level deep.
+
+    Tightness is the falsifier's best ratio of observed to bound, 1 where a bound is attained; "-" where it
+    met no model, or the page says only a sign. Under a theorem stand the pages that it draws on and the
+    kernel's rules that lead from them to its claim, with how often each is applied. The axioms come last.
     """
     width = max(len(entry["key"]) for entry in proofs["theorems"])
-    console.print(Text(f"{'theorem':{width}}  {'status':12}  steps    time  axioms"))
+    console.print(Text(f"{'theorem':{width}}  {'status':12}  steps    time  tight  axioms"))
     for entry in proofs["theorems"]:
         status = Text(f"{entry['status']:12}", style=STYLE[entry["status"]])
         axioms = " ".join(map(str, axiom_numbers(proofs, entry))) or "none"
         line = Text(f"{entry['key']:{width}}  ", style="bold").append_text(status)
-        line.append(f"  {entry['steps']:5}  {entry['seconds']:5.2f}s  {axioms}", style="not bold")
+        line.append(
+            f"  {entry['steps']:5}  {entry['seconds']:5.2f}s  {_tight(entry):5}  {axioms}", style="not bold"
+        )
         console.print(line)
         rules = ", ".join(f"{rule} {count}" for rule, count in entry["rules"].items())
         for branch in (", ".join(entry["uses"]), rules):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from theory import catalog
+from theory.closeness import tightness_of
 from theory.latex import latex
 from theory.page import Status, Theorem, forget_proofs
 from theory.proof import kernel, tactics
@@ -25,6 +26,8 @@ class TheoremReport:
 
     ``steps`` counts the kernel inferences that the claim rests on; ``uses`` names the pages that it draws on
     directly, and ``rules`` counts the inferences of its own, between those pages and its claim.
+    ``tightness`` is the best observed/bound ratio that the falsifier has seen (``theory.closeness``), in
+    ``models`` models; None where nothing is stored of this statement.
     """
 
     key: str
@@ -39,6 +42,8 @@ class TheoremReport:
     claim: str
     seconds: float
     error: str | None
+    tightness: float | None = None
+    models: int | None = None
 
 
 @dataclass(frozen=True)
@@ -125,6 +130,7 @@ def report_on(page: Theorem) -> TheoremReport:
             uses, own = drawn_on(page)
             rules = dict(Counter(inference.rule for inference in own))
     status: Status = "failed" if error else page.status
+    tight = tightness_of(page)
     return TheoremReport(
         key=page.key,
         title=page.title,
@@ -138,6 +144,8 @@ def report_on(page: Theorem) -> TheoremReport:
         claim=latex(page.claim) if page.claim is not None else "",
         seconds=time.perf_counter() - begin,
         error=error,
+        tightness=tight.ratio if tight else None,
+        models=tight.models if tight else None,
     )
 
 
