@@ -98,16 +98,6 @@ def settled(run: Run) -> Check:
     )
 
 
-def signal_found(run: Run) -> Check:
-    """The tokens that the trained decoder scores best are the data's own: strong signal."""
-    found, n = regime(run)
-    return Check(
-        "holds" if found == n else "fails",
-        f"the optimal tokens are {in_words(run)}",
-        (float(found), float(found)),
-    )
-
-
 def decoder_separable(run: Run) -> Check:
     """Some decoder gives every reference token a positive score."""
     if run.joint is None or run.joint.target is None:
@@ -195,5 +185,4 @@ CONDITIONS: dict[str, Callable[[Run], Check]] = {
     "longest step": longest_step,
     "schedule": scheduled,
     "decoder schedule": decoder_scheduled,
-    "signal": signal_found,
 }
