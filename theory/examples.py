@@ -65,7 +65,7 @@ def example(page: Theorem) -> str:
         return f"No small problem was found that meets every hypothesis of {page.key}."
     name, model, sides = found
     with precision():
-        tokens = [len(model.sets("J", (i,))) + 1 for i in model.sets("I", ())]
+        tokens = [1 + sum(len(model.sets(part, (i,))) for part in "JK") for i in model.sets("I", ())]
         lines = [f"{name}: {len(tokens)} sequence(s), of {', '.join(map(str, tokens))} tokens"]
         for label, f in page.hypotheses.items():
             how = "by construction" if model.by_construction(f) else "holds"
