@@ -212,8 +212,8 @@ def run(
     mutants = [m for m in sites if not only or only.replace("-", "_") in m.module]
     known: dict[str, Result] = {}
     if not anew:
-        known = {f"claim:{k}": found for k in keys if (found := store.page(k, tries)) is not None}
-        known |= {m.key: found for m in mutants if (found := store.source(m)) is not None}
+        known |= {f"claim:{k}": page for k in keys if (page := store.page(k, tries)) is not None}
+        known |= {m.key: fate for m in mutants if (fate := store.source(m)) is not None}
     store.tidy([*(f"claim:{k}" for k in every), *(m.key for m in sites)])
     tasks: list[Task] = [("source", m, 0) for m in mutants if m.key not in known]
     tasks += [("page", k, tries) for k in keys if f"claim:{k}" not in known]
@@ -273,15 +273,15 @@ def report(pages: list[PageOutcome], outcomes: list[Outcome]) -> bool:
     claims: dict[str, list[int]] = {}
     for p in pages:
         strong = p.counts.get("refuted", 0) + p.counts.get("unrefuted", 0)
-        row = claims.setdefault(p.file, [0] * 5)
-        row[0] += strong - len(p.accepted)
-        row[1] += strong
-        row[2] += p.counts.get("refuted", 0)
-        row[3] += p.counts.get("weaker", 0) + p.counts.get("same", 0)
-        row[4] += not p.models
+        sums = claims.setdefault(p.file, [0] * 5)
+        sums[0] += strong - len(p.accepted)
+        sums[1] += strong
+        sums[2] += p.counts.get("refuted", 0)
+        sums[3] += p.counts.get("weaker", 0) + p.counts.get("same", 0)
+        sums[4] += not p.models
     if claims:
-        columns = ("refused", "of", "refuted by a model", "weaker or the same", "pages without model")
-        _table("Mutants of claims", ("file", *columns), claims)
+        heads = ("refused", "of", "refuted by a model", "weaker or the same", "pages without model")
+        _table("Mutants of claims", ("file", *heads), claims)
     survivors = [f"{p.key}: {what}" for p in pages for what in p.accepted]
     survivors += [f"{o.mutant} ({o.detail})" for o in outcomes if o.fate == "survivor"]
     for line in survivors:
@@ -289,9 +289,9 @@ def report(pages: list[PageOutcome], outcomes: list[Outcome]) -> bool:
     strong = sum(p.counts.get("refuted", 0) + p.counts.get("unrefuted", 0) for p in pages)
     refuted = sum(p.counts.get("refuted", 0) for p in pages)
     fates = Counter(o.fate for o in outcomes)
-    killed = fates["killed"] + fates["not loaded"]
+    dead = fates["killed"] + fates["not loaded"]
     print(
-        f"{killed} of {killed + fates['survivor']} mutants of the source killed; "
+        f"{dead} of {dead + fates['survivor']} mutants of the source killed; "
         f"{strong - sum(len(p.accepted) for p in pages)} of {strong} mutants of claims refused, "
         f"{refuted} of them refuted by a model"
     )
