@@ -94,7 +94,10 @@ def predict(
                 continue
         if found is not None:
             return found
-    raise CertificationError(f"no prediction at {PRECISIONS[-1]} bits: the enclosures stay too wide")
+    reason = "the enclosures stay too wide"
+    if len(face.basis) < len(face.members):
+        reason += ", or some constraint of margin 1 has multiplier 0 and nothing balances"
+    raise CertificationError(f"no prediction at {PRECISIONS[-1]} bits: {reason}")
 
 
 @dataclass(frozen=True)
@@ -266,6 +269,8 @@ def _newton(K_B: arb_mat, K_SB: arb_mat, w: list[arb]) -> arb_mat | None:
     for _ in range(500):
         with np.errstate(over="ignore"):
             alpha = np.exp(logs - gram @ x)
+        if not np.all(np.isfinite(alpha)):
+            return None
         slope = 1 - gram.T @ alpha
         move = np.linalg.lstsq(gram.T @ (alpha[:, None] * gram), -slope, rcond=None)[0]
         length, here = 1.0, value(x)

@@ -6,7 +6,7 @@ from flint import arb
 
 from numerics import Problem
 from numerics.datasets import load
-from numerics.errors import InputError
+from numerics.errors import CertificationError, InputError
 from numerics.steps import GradientDescent, NormalizedGD, Polyak
 from numerics.training import train
 from theory.predict import predict
@@ -147,6 +147,15 @@ def test_a_constraint_of_margin_1_without_a_multiplier_is_named():
     tokens[0, 0, 0], tokens[0, 2, 1] = 1.0, 1.0
     at = Problem(tokens, np.eye(3)[:1], np.ones(1), np.eye(3)[0])
     with pytest.raises(InputError, match="token 2 has margin 1 and multiplier 0"):
+        predict(at, Polyak())
+
+
+def test_dependent_constraints_that_nothing_balances_are_refused():
+    """A repeated token and one of margin 1 that cannot pull: multipliers are not unique, none is positive."""
+    tokens = np.zeros((1, 4, 3))
+    tokens[0, 0, 0], tokens[0, 3, 1] = 1.0, -1.0
+    at = Problem(tokens, np.eye(3)[:1], np.ones(1), np.eye(3)[0])
+    with pytest.raises(CertificationError, match="nothing balances"):
         predict(at, Polyak())
 
 
