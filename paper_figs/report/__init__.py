@@ -44,7 +44,11 @@ def write(path: Path, proofs: dict[str, Any], rows: Sequence[Row], pictures: Seq
         _summary(proofs, rows),
         f"<nav><p>Contents: {links}.</p></nav>",
         _section("figures", "Figures", "".join(_picture(picture) for picture in pictures)),
-        _section("runs", "Runs against theorems", runs.verdicts(rows)),
+        _section(
+            "runs",
+            "Runs against theorems",
+            runs.verdicts(rows, {entry["key"] for entry in proofs["theorems"]}),
+        ),
         _section("tightness", "Tightness", runs.tightness_table(rows)),
         _section("theorems", "Theorems", theorems.sections(proofs, rows)),
         _section("axioms", "Axioms", _axioms(proofs)),

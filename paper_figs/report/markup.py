@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from latex2mathml.converter import convert
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Sequence
 
 TONE = {
     "proved": "good",
@@ -78,6 +78,6 @@ def fold(title: str, body: str) -> str:
     return f"<details><summary>{title}</summary>{body}</details>"
 
 
-def anchor(key: str) -> str:
-    """Give a link to the article of a page."""
-    return f'<a href="#{escape(key, quote=True)}">{escape(key)}</a>'
+def anchor(key: str, pages: Container[str]) -> str:
+    """Give a link to the article of a page, where it is among the pages shown."""
+    return f'<a href="#{escape(key, quote=True)}">{escape(key)}</a>' if key in pages else escape(key)

@@ -10,17 +10,17 @@ from paper_figs.report import markup
 from theory.tightness_table import tabulate
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Sequence
 
     from paper_figs.verdicts import Row
 
 
-def verdicts(rows: Sequence[Row]) -> str:
-    """Give a section for each run."""
+def verdicts(rows: Sequence[Row], shown: Container[str]) -> str:
+    """Give a section for each run; `shown` are the pages that may be linked."""
     grouped: dict[str, list[Row]] = {}
     for row in rows:
         grouped.setdefault(row.run, []).append(row)
-    sections = [_run(name, group) for name, group in grouped.items()]
+    sections = [_run(name, group, shown) for name, group in grouped.items()]
     return (
         "<p>The worst ratio is the largest over the run of observed to bound (bound to observed for lower "
         "bounds): at most 1 where the bound holds. A bound is not claimed where a hypothesis fails on the "
@@ -28,7 +28,7 @@ def verdicts(rows: Sequence[Row]) -> str:
     )
 
 
-def _run(name: str, rows: Sequence[Row]) -> str:
+def _run(name: str, rows: Sequence[Row], shown: Container[str]) -> str:
     count = {word: sum(row.outcome == word for row in rows) for word in ("holds", "not claimed", "VIOLATED")}
     summary = ", ".join(f"{number} {word}" for word, number in count.items() if number)
     claimed = [row for row in rows if row.verdict.holds is not None]
@@ -36,7 +36,7 @@ def _run(name: str, rows: Sequence[Row]) -> str:
     for row in sorted(claimed, key=lambda row: -float(row.verdict.worst_ratio)):
         ratio, step = float(row.verdict.worst_ratio), row.verdict.worst_step
         lines.append(
-            f"<tr><td>{markup.anchor(row.verdict.theorem)}</td>"
+            f"<tr><td>{markup.anchor(row.verdict.theorem, shown)}</td>"
             f'<td class="number">{f"{ratio:.4g}" if math.isfinite(ratio) else "–"}</td>'
             f'<td class="number">{"–" if step is None else int(step)}</td>'
             f"{markup.toned(row.outcome, 'td')}</tr>"
@@ -47,7 +47,7 @@ def _run(name: str, rows: Sequence[Row]) -> str:
         if row.verdict.holds is None:
             why.setdefault("; ".join(row.reasons), []).append(row.verdict.theorem)
     reasons = "".join(
-        f"<li>{escape(reason)}: {', '.join(markup.anchor(key) for key in keys)}</li>"
+        f"<li>{escape(reason)}: {', '.join(markup.anchor(key, shown) for key in keys)}</li>"
         for reason, keys in why.items()
     )
     missing = f"<p>Not claimed:</p><ul>{reasons}</ul>" if reasons else ""

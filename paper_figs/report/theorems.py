@@ -15,7 +15,7 @@ from theory.plain import plain
 from theory.steps import steps
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Sequence
 
     from paper_figs.verdicts import Row
 
@@ -29,10 +29,11 @@ def sections(proofs: dict[str, Any], rows: Sequence[Row]) -> str:
     held: dict[str, list[Row]] = {}
     for row in rows:
         held.setdefault(row.verdict.theorem, []).append(row)
+    shown = {entry["key"] for entry in proofs["theorems"]}
     out = []
     for kind, title in KINDS.items():
         entries = [entry for entry in proofs["theorems"] if entry["kind"] == kind]
-        articles = "\n".join(article(proofs, entry, held.get(entry["key"], ())) for entry in entries)
+        articles = "\n".join(article(proofs, entry, held.get(entry["key"], ()), shown) for entry in entries)
         if kind == "lemma":
             articles = markup.fold(f"{len(entries)} lemmas", articles)
         if entries:
@@ -40,8 +41,8 @@ def sections(proofs: dict[str, Any], rows: Sequence[Row]) -> str:
     return "\n".join(out)
 
 
-def article(proofs: dict[str, Any], entry: dict[str, Any], rows: Sequence[Row]) -> str:
-    """Give one page of the theory."""
+def article(proofs: dict[str, Any], entry: dict[str, Any], rows: Sequence[Row], shown: Container[str]) -> str:
+    """Give one page of the theory; `shown` are the pages that may be linked."""
     page = theory.theorems()[entry["key"]]
     numbers = ", ".join(map(str, axiom_numbers(proofs, entry))) or "none"
     proof = f": {entry['steps']} steps, axioms {numbers}" if entry["steps"] else ""
@@ -53,7 +54,7 @@ def article(proofs: dict[str, Any], entry: dict[str, Any], rows: Sequence[Row]) 
         f"<p><strong>{escape(page.key)}</strong>: {markup.toned(entry['status'])}{proof}{tightness}. "
         f"<small>{escape(page.reference)}</small></p>{error}"
         f"{markup.statement(page.statement, entry['claim'])}"
-        f"{_hypotheses(page)}{_proof(page, entry)}{_runs(page, rows)}</article>"
+        f"{_hypotheses(page)}{_proof(page, entry, shown)}{_runs(page, rows)}</article>"
     )
 
 
@@ -68,7 +69,7 @@ def _hypotheses(page: theory.Theorem) -> str:
     return markup.fold(f"{len(page.hypotheses)} hypotheses", f"<dl>{items}</dl>")
 
 
-def _proof(page: theory.Theorem, entry: dict[str, Any]) -> str:
+def _proof(page: theory.Theorem, entry: dict[str, Any], shown: Container[str]) -> str:
     """Unfold the proof: its own inferences, numbered; those of other pages are linked."""
     if entry["status"] not in ("proved", "proved-given"):
         return ""
@@ -77,13 +78,13 @@ def _proof(page: theory.Theorem, entry: dict[str, Any]) -> str:
         text = plain(step.conclusion)
         text = text if len(text) <= LONGEST else text[:LONGEST] + " …"
         if step.page:
-            by = f"by {markup.anchor(step.page)}"
+            by = f"by {markup.anchor(step.page, shown)}"
         elif step.hypothesis:
             by = f"hypothesis: {escape(step.hypothesis)}"
         else:
             by = escape(step.rule) + (f" {', '.join(map(str, step.premises))}" if step.premises else "")
         lines.append(f"<li>{escape(text)} <small>{by}</small></li>")
-    uses = ", ".join(markup.anchor(key) for key in entry["uses"])
+    uses = ", ".join(markup.anchor(key, shown) for key in entry["uses"])
     draws = f"<p>Draws on {uses}.</p>" if uses else ""
     return markup.fold(f"proof: {len(lines)} steps of its own", f"{draws}<ol>{''.join(lines)}</ol>")
 
