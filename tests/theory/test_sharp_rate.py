@@ -62,7 +62,7 @@ def bounds():
 def test_a_stronger_rate_is_not_proved(name, monkeypatch, bounds):
     monkeypatch.setattr(page, "bound", BOUNDS[name])
     with pytest.raises(KernelError):
-        page.rate_from(*bounds)
+        page.rate_from(*bounds, page.bound(page.travelled(page.t)))
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -134,7 +134,8 @@ def prove_lower() -> Proved:
 
 def prove_rate() -> Proved:
     """The limit's bound on the residual in the static upper bound."""
-    return rate.rate_from(prove_upper(), specialize(sg.EXPLICIT.proved(), t))
+    length = rate.travelled(t)
+    return rate.rate_from(prove_upper(), specialize(sg.EXPLICIT.proved(), t), gap(length)[2])
 
 
 def upper(length: Term) -> Formula:

@@ -185,7 +185,7 @@ def component_steady() -> Proved:
     return follows(steady(travelled(t)) <= component(t0 + t), summed, telescoped(lambda k: ahead(t0 + k), t))
 
 
-def rate_from(residual_bounded: Proved, kept_up: Proved) -> Proved:
+def rate_from(residual_bounded: Proved, kept_up: Proved, claimed: Term) -> Proved:
     """Both lower bounds on v, and the bound on ||r||, in the static upper bound."""
     end, length, size = layer(t0 + t).W, travelled(t), residual_bounded.conclusion[2]
     slow = component_steady()
@@ -206,7 +206,7 @@ def rate_from(residual_bounded: Proved, kept_up: Proved) -> Proved:
         reals={"a": reached(length), "b": component(t0 + t), "r": norm(residual(end)), "y": size},
     )
     quotient = discharge(quotient, low, v, norm_nonnegative(residual(end)), residual_bounded)
-    return follows(gap_to(t0 + t) <= size**2 / (2 * reached(length) ** 2), static, quotient)
+    return follows(gap_to(t0 + t) <= claimed, static, quotient)
 
 
 def quotients_ordered() -> Proved:
@@ -226,7 +226,7 @@ def quotients_ordered() -> Proved:
 def prove_rate() -> Proved:
     """The explicit bounds of the residual and of the component."""
     bounds = (specialize(page.proved(), t) for page in (sharp.EXPLICIT, sg.EXPLICIT))
-    return generalize(rate_from(*bounds), t, nt.NATURALS)
+    return generalize(rate_from(*bounds, bound(travelled(t))), t, nt.NATURALS)
 
 
 def prove_equal() -> Proved:
