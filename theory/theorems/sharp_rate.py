@@ -225,8 +225,8 @@ def quotients_ordered() -> Proved:
 
 def prove_rate() -> Proved:
     """The explicit bounds of the residual and of the component."""
-    bounds = (specialize(page.proved(), t) for page in (sharp.EXPLICIT, sg.EXPLICIT))
-    return generalize(rate_from(*bounds, bound(travelled(t))), t, nt.NATURALS)
+    size, kept_up = (specialize(page.proved(), t) for page in (sharp.EXPLICIT, sg.EXPLICIT))
+    return generalize(rate_from(size, kept_up, bound(travelled(t))), t, nt.NATURALS)
 
 
 def prove_equal() -> Proved:
