@@ -19,6 +19,7 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+LONGEST = 1000  # characters of a message: an input may be quoted in it
 HOLDS, FAILS, BAD_INPUT, DEFECT, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 3, 130, 141
 
 app = typer.Typer(
@@ -84,8 +85,11 @@ def _root(
         typer.echo(context.get_help())
 
 
-@app.command(epilog="Example: attnrates verify --json")
+@app.command(epilog="Examples: attnrates verify; attnrates verify norm-growth")
 def verify(
+    key: Annotated[
+        str | None, typer.Argument(metavar="KEY", help="Print this page with its proof, step by step.")
+    ] = None,
     json: Json = False,
     search: Annotated[
         bool, typer.Option("--search", help="Find the certificates anew instead of replaying them.")
@@ -99,6 +103,12 @@ def verify(
     own: OwnTheory = None,
 ) -> int:
     """Prove every lemma and theorem again, step by step; print the status and the axioms used by each."""
+    if key is not None:
+        if search or latex or falsify:
+            raise typer.BadParameter("--search, --latex and --falsify are for all pages, not for one KEY")
+        from attnrates._derivation import derivation
+
+        return derivation(key, json=json, own=own)
     from attnrates._verify import verify as command
 
     return command(json=json, search=search, latex=latex, falsify=falsify, own=own)
@@ -389,6 +399,16 @@ def report(
     return command(out=out, source=source, quick=quick)
 
 
+@app.command(epilog="Example: attnrates docs --out theorems")
+def docs(
+    *, out: Annotated[Path, typer.Option(help="Folder that receives index.html and KEY.html for every page.")]
+) -> int:
+    """Write a documentation page for every theorem, with its proof, from the objects that are proved."""
+    from attnrates._docs import docs as command
+
+    return command(out)
+
+
 @app.command(epilog="Example: attnrates reproduce --out out")
 def reproduce(
     *,
@@ -444,6 +464,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
 def _refuse(message: str, code: int) -> int:
     """One printable line on stderr."""
     line = " ".join(message.split())
+    if len(line) > LONGEST:
+        line = f"{line[: LONGEST // 2]} ... {line[-LONGEST // 2 :]}"
     print("attnrates: " + "".join(c if c.isprintable() else "?" for c in line), file=sys.stderr)
     return code
 
