@@ -43,4 +43,9 @@ HYPOTHESES = (
     ("short steps", "no step is longer than twice the margin over the squared R_B"),
     ("recorded", "what the bound speaks of was recorded, from some step on"),
     ("fixed decoder, joint", "which of the two kinds of training the page is about"),
+    ("settled tokens", "from some step on the trained decoder scores the run's reference tokens best"),
+    ("decoder separable", "some decoder gives every reference token a positive score"),
+    ("schedule, decoder schedule", "steps eta (t+1)^(-a) with 1/2 < a < 1"),
+    ("independent", "the constraints are linearly independent"),
+    ("longest step", "the steps of W have a known bound"),
 )

@@ -6,18 +6,62 @@ import subprocess
 import sys
 from pathlib import Path
 
+from attnrates.sweep.grid import read
+
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_python_snippet_runs():
-    (snippet,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    result = subprocess.run([sys.executable, "-c", snippet], capture_output=True, text=True, check=True)
-    assert "norm-growth True" in result.stdout
+def snippets(language):
+    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+
+
+def test_the_test_that_is_shown_passes(tmp_path):
+    (tmp_path / "test_shown.py").write_text(snippets("python")[0], encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_shown.py"]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "1 passed" in result.stdout, result.stdout
+
+
+def test_the_optimizer_that_is_shown_steps():
+    setup = """
+import torch
+model = torch.nn.Linear(2, 1)
+def closure():
+    optimizer.zero_grad()
+    loss = model(torch.ones(3, 2)).square().mean()
+    loss.backward()
+    return loss
+before = model.weight.detach().clone()
+"""
+    snippet = snippets("python")[1]
+    head, tail = snippet.split("optimizer = ", 1)
+    code = f"{head}{setup}optimizer = {tail}\nassert not torch.equal(before, model.weight)"
+    subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+
+def test_max_margin_and_certified_runs_as_shown(tmp_path):
+    (snippet,) = [text for text in snippets("python") if "max_margin" in text]
+    setup = """
+from numerics import NormalizedGD, train
+from numerics.datasets import load
+problem = load("gaussian:n=3,T=3", seed=0)
+run = train(problem, NormalizedGD(step=0.01), steps=50, space="gram")
+"""
+    check = "\nassert prediction.constant is not None and certified.radius < 1e-20\n"
+    code = setup + snippet + check
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert (tmp_path / "certificate.json").is_file()
+
+
+def test_the_grid_that_is_shown_is_one(tmp_path):
+    (tmp_path / "grid.toml").write_text(snippets("toml")[0], encoding="utf-8")
+    assert len(read(tmp_path / "grid.toml").cells) == 120
 
 
 def test_every_command_shown_exists(attnrates):
-    commands = re.findall(r"(?:^ {4}|`)(attnrates [a-z]+[^`\n]*)", README, re.MULTILINE)
+    shown = README.replace("\\\n", " ")
+    commands = re.findall(r"(?:^ {4}|`)(attnrates [a-z]+[^`\n#]*)", shown, re.MULTILINE)
     assert len(commands) >= 5
     for line in commands:
         words = shlex.split(line)
@@ -36,6 +80,7 @@ def test_every_make_target_shown_exists():
 
 
 def test_no_machine_or_host_is_named():
-    for name in ("README.md", "Makefile", "CHANGELOG.md", "pyproject.toml", ".ci/run", "requirements.lock"):
+    names = ["README.md", "Makefile", "CHANGELOG.md", "pyproject.toml", ".ci/run", "docs/tutorial.md"]
+    for name in [*names, "requirements.lock", "requirements-language.lock"]:
         text = (ROOT / name).read_text(encoding="utf-8")
         assert not re.search(r"file://|/(?:opt|work|root|home|tmp)/|index-url https?:", text), name
