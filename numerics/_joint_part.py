@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from numerics._joint_margin import DecoderMargin
+from numerics._npz import finite_numbers
 from numerics.errors import InputError
 from numerics.problem import Problem
 from numerics.steps import rule_from_dict, rule_to_dict
@@ -89,7 +90,7 @@ class Joint:
             raise InputError("the manifest's entries on joint training are malformed")
         shapes = {"decoder": (problem.d,), "decoder_init": (problem.d,), "decoder_dual": (problem.n,)}
         for name, shape in shapes.items():
-            if name in arrays and (arrays[name].shape != shape or not np.isfinite(arrays[name]).all()):
+            if name in arrays and not finite_numbers(arrays[name], shape):
                 raise InputError(f"{name} must be finite numbers of shape {shape}")
         optimal = arrays.get("optimal")
         if "decoder" not in arrays or optimal is None:

@@ -38,6 +38,11 @@ def read_arrays(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
         raise InputError(f"{name}: cannot be read as an .npz without pickles ({reason})") from None
 
 
+def finite_numbers(value: np.ndarray, shape: tuple[int, ...]) -> bool:
+    """Whether an array holds finite floats, in this shape."""
+    return value.dtype.kind == "f" and value.shape == shape and bool(np.isfinite(value).all())
+
+
 def _members(name: str, archive: zipfile.ZipFile) -> dict[str, np.ndarray]:
     infos = archive.infolist()
     if len({info.filename for info in infos}) < len(infos):

@@ -27,7 +27,7 @@ from jaxtyping import Float
 
 from numerics import _joint_record, _room
 from numerics._joint_part import Joint
-from numerics._npz import read_arrays
+from numerics._npz import finite_numbers, read_arrays
 from numerics._record import COLUMNS
 from numerics.errors import InputError
 from numerics.files import read_bytes, read_json
@@ -182,7 +182,7 @@ class Run:
             "target_dual": (problem.n_constraints,),
         }
         for name, shape in shapes.items():
-            if name in arrays and (arrays[name].shape != shape or not np.isfinite(arrays[name]).all()):
+            if name in arrays and not finite_numbers(arrays[name], shape):
                 raise InputError(f"{path / 'arrays.npz'}: {name} must be finite numbers of shape {shape}")
         if entries is None and "decoder" in arrays:
             raise InputError(f"{path}: has a trained decoder, of which the manifest says nothing")

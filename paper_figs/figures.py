@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
 
 from numerics.errors import InputError
-from numerics.files import atomic_write
+from numerics.files import atomic_write, read_json
 from paper_figs import captions, runs, style
 from paper_figs.provenance import source_hash
 
@@ -171,10 +171,11 @@ def _part(
         shop.say(f"unchanged {picture}")
         return files
     frame = pd.read_csv(csv)
-    style.save(figure_module.draw(frame), stem)
+    figure = figure_module.draw(frame)
+    style.save(figure, stem)
     caption = figure_module.caption(part, frame)
     with atomic_write(tex) as stream:
-        stream.write(captions.figure(stem.name, caption).encode())
+        stream.write(captions.figure(stem.name, caption, wide=figure.get_figwidth() > style.SINGLE).encode())
     with atomic_write(note) as stream:
         stream.write(json.dumps(content | {"csv": _digest(csv), "caption": caption}, indent=2).encode())
     shop.say(f"drew {picture}")
@@ -188,7 +189,7 @@ def _digest(path: Path) -> str | None:
 def read_note(path: Path) -> dict[str, Any]:
     """Return the note beside a figure, or nothing when it is missing or damaged."""
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        value = read_json(path)
+    except InputError:
         return {}
     return value if isinstance(value, dict) else {}

@@ -44,9 +44,9 @@ class OwnTheory:
             raise InputError(f"{self.path}: defines no function observe(path), which reads observed data")
         try:
             seen = self.reader(data)
-        except InputError:
+        except (InputError, KeyboardInterrupt):
             raise
-        except Exception as error:  # a user's function may fail in any way
+        except BaseException as error:  # a user's function may fail in any way, or exit
             raise InputError(
                 f"{self.path}: observe({str(data)!r}) fails, {_where(error, self.path)}"
             ) from error
@@ -72,8 +72,11 @@ def load(path: Path) -> OwnTheory:
     sys.modules[name] = module  # dataclasses and pickling of classes look the module up
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # a user's file may fail in any way
-        del sys.modules[name]
+    except KeyboardInterrupt:
+        sys.modules.pop(name, None)
+        raise
+    except BaseException as error:  # a user's file may fail in any way; an exit must not pass for a proof
+        sys.modules.pop(name, None)
         raise InputError(f"{path}: does not run, {_where(error, path)}") from error
     pages: dict[str, Theorem] = {}
     known = catalog.theorems()
@@ -90,7 +93,7 @@ def load(path: Path) -> OwnTheory:
     return OwnTheory(path, tuple(pages.values()), reader if callable(reader) else None)
 
 
-def _where(error: Exception, path: Path) -> str:
+def _where(error: BaseException, path: Path) -> str:
     """Say what went wrong, and in which line of the file."""
     if isinstance(error, SyntaxError):
         return f"line {error.lineno}: {error.msg}"

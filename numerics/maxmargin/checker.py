@@ -64,7 +64,7 @@ def _check_optimal(problem: Problem, content: dict[str, Any]) -> None:
             "wrong row",
         )
         _demand_constraint(problem, k, row)
-        _demand(row["status"] in {"support", "active", "inactive"}, f"constraint {k}: unknown status")
+        _demand(row["status"] in ("support", "active", "inactive"), f"constraint {k}: unknown status")
         if row["status"] != "support":
             _demand(_pair(row["dual"]) == (0, 0), f"constraint {k}: a multiplier off the support is not zero")
         if row["status"] != "inactive":
