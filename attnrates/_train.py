@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from numerics.run import Run
 
 
+MOST_SEEDS = 1_000_000
+
+
 def train(
     *,
     data: str,
@@ -38,6 +41,8 @@ def train(
     """Train on each seed and save the runs under `out`; all is validated before anything is written."""
     if seeds is not None and seed is not None:
         raise InputError("give --seeds K (seeds 0 to K-1) or --seed S, not both")
+    if seeds is not None and seeds > MOST_SEEDS:
+        raise InputError(f"--seeds: at most {MOST_SEEDS} runs are made by one call, not {seeds}")
     first = runs.Setting(data=data, rule=rule, step=step, exponent=exponent, steps=steps, space=space)
     if joint:
         first = replace(

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 from jaxtyping import Float, Int
 
+from numerics import _room
 from numerics.errors import InputError
 
 # What the engines fill in themselves; `finish` derives the rest.
@@ -42,6 +43,7 @@ COLUMNS = (
     "min_logit_gap",
     "log_gradient_norm",
 )
+LARGEST = 1 << 53
 _DENSE = 20  # every step up to here
 _PER_DECADE = 40
 
@@ -50,10 +52,16 @@ def record_steps(record: str | Iterable[int], steps: int) -> Int[np.ndarray, " r
     """The recorded steps, ascending, 0 and `steps` among them.
 
     "log": every step up to 20, then 40 a decade; "all": every step; otherwise the listed steps. Raises
-    InputError for another word or a step outside 0..steps.
+    InputError for another word, a step outside 0..steps, more than 2^53 steps (which floats cannot count),
+    and more rows than memory holds.
     """
+    if steps > LARGEST:
+        raise InputError(
+            f"steps must be at most 2^53, not {steps:.3g}" if steps < 1e300 else "too many steps"
+        )
     if isinstance(record, str):
         if record == "all":
+            _room.require(f"recording {steps + 1} steps", 2 * 8 * len(COLUMNS) * (steps + 1))
             return np.arange(steps + 1)
         if record != "log":
             raise InputError(f"record must be 'log', 'all' or a list of steps, not {record!r}")

@@ -33,4 +33,4 @@ def require(what: str, need: int) -> None:
 
 def gigabytes(size: int) -> str:
     """A number of bytes as text; it may be astronomic."""
-    return f"{size / 1e9:.3g} GB" if size < 1e300 else "more than 1e291 GB"
+    return f"{size / 1e9:.3g} GB" if size < 10**300 else "more than 10^291 GB"

@@ -40,6 +40,9 @@ _LOWEST, _HIGHEST = np.full(7, 1e-7), np.array([0.9, 0.9, 0.9, 0.9, 5.0, 0.9, 5.
 _SPARE = 1e-9  # what the search keeps from the edge, far above its rounding errors
 
 
+LARGEST = 10**15  # n and T: beyond, floats no longer search well, far from the range where they overflow
+
+
 @dataclass(frozen=True)
 class Setting:
     """n sequences of T tokens, signals of norm ``signal``, noise of standard deviation ``noise``.
@@ -57,6 +60,8 @@ class Setting:
         """Check the ranges."""
         if self.n < 2 or self.T < 2:
             raise InputError(f"the Gaussian theorem needs n >= 2 and T >= 2, not n={self.n}, T={self.T}")
+        if max(self.n, self.T) > LARGEST:
+            raise InputError("the Gaussian theorem is evaluated for n and T up to 10^15")
         for name in ("signal", "noise"):
             value = getattr(self, name)
             if not (np.isfinite(value) and value > 0):
@@ -354,6 +359,8 @@ def probability(
     """
     if d < 3:
         raise InputError(f"Gaussian data need d >= 3, not d={d}")
+    if d > LARGEST**2:
+        raise InputError("the Gaussian theorem is evaluated for d up to 10^30")
     found = likeliest(_setting(n, T, signal, noise, query), d)
     if found is None or found.failure >= 1:
         return 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from numerics._room import require
 from numerics.errors import InputError
 from numerics.problem import Problem
 
@@ -45,7 +46,7 @@ def gaussian(
 
     Model: signals plus noise as in the paper's Gaussian setting. Global convergence is the rule for d >>
     n^2 log(nT), where the constraints are nearly acute (assumption (N)). Raises InputError for sizes or
-    scales out of range.
+    scales out of range, and when the data do not fit into memory.
     """
     if n < 1 or T < 2 or d < 3:
         raise InputError(f"gaussian needs n >= 1, T >= 2 and d >= 3, not n={n}, T={T}, d={d}")
@@ -56,6 +57,7 @@ def gaussian(
         raise InputError(f'gaussian needs query "first" or "own", not "{query}"')
     if seed < 0:
         raise InputError(f"the seed must not be negative, and is {seed}")
+    require(f"gaussian with n={n}, T={T}, d={d}", 8 * 4 * n * (T + 1) * d)
     rng = np.random.default_rng(seed)
     labels = rng.permutation(np.where(np.arange(n) % 2 == 0, 1.0, -1.0))
     position = rng.integers(1 if query == "first" else 0, T, size=n)

@@ -8,10 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from numerics._room import require
 from numerics.errors import InputError
 from numerics.problem import Problem
 
 SIGNAL_DIRECTIONS = 2
+FARTHEST = 10**15  # sizes and steps
+LARGEST = 1_000_000  # problems of a cell
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,7 +25,8 @@ class Cell:
     j of a cell is the same in every survey that has the cell, whatever `problems` is.
 
     Raises:
-        InputError: a size or scale out of range.
+        InputError: a size or scale out of range, more than a million problems, or one that memory does not
+            hold.
     """
 
     n: int
@@ -41,6 +45,14 @@ class Cell:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
                 raise InputError(f"a survey needs a whole number {name} >= {least}, not {value!r}")
+        for name in ("n", "T", "d", "steps"):
+            if getattr(self, name) > FARTHEST:
+                raise InputError(f"a survey takes {name} up to 10^15")
+        if self.problems > LARGEST:
+            raise InputError(f"a survey takes at most {LARGEST} problems a cell, not {self.problems}")
+        vectors = self.n * self.T + SIGNAL_DIRECTIONS
+        size = 8 * 4 * vectors * min(self.d, vectors) + 8 * 3 * vectors**2
+        require(f"a problem with n={self.n}, T={self.T}, d={self.d}", size)
         for name in ("signal", "noise"):
             value = getattr(self, name)
             if not (np.isfinite(value) and value > 0):
