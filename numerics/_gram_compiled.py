@@ -19,6 +19,7 @@ import numpy as np
 from numba import njit
 
 from numerics import _gram_record as at
+from numerics._gram_cache import drop_stale
 from numerics._gram_vectors import LN2_HIGH, LN2_LOW, LOG2E, OPTIONS, ROUND
 
 WRONG_SIDE = -20.0  # below this smallest gap p_i may underflow beside the other tokens: full log domain
@@ -238,7 +239,9 @@ def logs(scale, sigmas, odds, loss):
         leaked += odds[i] / (1.0 + factor * odds[i])
         delta = factor * loss[i]
         sigma = sigmas[i]
-        if delta > 1e-9:
+        if delta > 700.0:  # e^delta overflows
+            total += (delta + math.log(sigma)) / factor
+        elif delta > 1e-9:
             total += math.log1p(math.expm1(delta) * sigma) / factor
         else:
             total += loss[i] * sigma * (1.0 + 0.5 * delta * (1.0 - sigma))
@@ -482,3 +485,6 @@ def advance(
         if t == until:
             return
         t += 1
+
+
+drop_stale(advance)

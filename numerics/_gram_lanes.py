@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit
 
 from numerics import _gram_record as at
+from numerics._gram_cache import drop_stale
 from numerics._gram_compiled import WRONG_SIDE, coefficients_in_logs, logs, record, step_length
 from numerics._gram_vectors import (
     OPTIONS,
@@ -328,3 +329,6 @@ def advance(
         moved = where_below(zero, before, before, one)
         _add(scalars, at.CURVATURE, where_below(zero, before, square_length / sqrt(moved), zero))
         t += 1
+
+
+drop_stale(advance)

@@ -11,6 +11,7 @@ from typing import no_type_check
 
 from numba import njit
 
+from numerics._gram_cache import drop_stale
 from numerics._gram_vectors import OPTIONS, WIDTH, fma, load, splat, store
 
 
@@ -45,3 +46,6 @@ def residual_norms(rho, starts, differences, queries, start, norms, coefficients
             store(pulls, 0, square)
             for lane in range(lanes):
                 norms[s, first + lane] = math.sqrt(pulls[0, lane])
+
+
+drop_stale(residual_norms)

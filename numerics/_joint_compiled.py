@@ -19,6 +19,7 @@ from typing import no_type_check
 
 from numba import njit
 
+from numerics._gram_cache import drop_stale
 from numerics._gram_compiled import _add, _excess, _log1p_exp, _product, step_length
 from numerics._joint_record import (
     CHANGES,
@@ -337,3 +338,6 @@ def advance(
             if before > 0.0:
                 _add(scalars, DECODER_CURVATURE, decoder_length * decoder_length / before)
         t += 1
+
+
+drop_stale(advance)

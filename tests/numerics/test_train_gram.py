@@ -428,3 +428,17 @@ def test_scores_at_which_sigma_underflows(runs: int) -> None:
     np.testing.assert_allclose(
         ours.history["log_gradient_norm"], reference.history["log_gradient_norm"], rtol=1e-9
     )
+
+
+@pytest.mark.parametrize("runs", [1, 9])  # the scalar loop, lanes
+@pytest.mark.parametrize("fall", [1e3, 1e6])
+def test_score_gaps_at_which_the_loss_s_exponential_overflows(runs: int, fall: float) -> None:
+    """Optimal tokens of score 1 among tokens of score -1000: e^(g_o - m) is above the largest float."""
+    tokens = np.array([[[1.0, 0, 0], [-fall, 1, 0], [-2 * fall, 0, 1]]] * 2)
+    tokens[1] += 0.01 * np.eye(3)
+    problem = Problem(tokens, np.eye(3)[:2], np.ones(2), np.array([1.0, 0, 0]))
+    ours = train_batch(problem, Polyak(), steps=20, record="all", seeds=list(range(runs)))[-1]
+    reference = train(problem, Polyak(), steps=20, record="all", space="weight")
+    assert reference.history["loss"].iloc[0] > 0.9 * fall
+    for name in ("loss", "log_excess_loss", "path_length", "weight_norm"):
+        np.testing.assert_allclose(ours.history[name], reference.history[name], rtol=1e-9, err_msg=name)
