@@ -23,6 +23,8 @@ from numerics.maxmargin.solution import MaxMargin
 from numerics.problem import Problem
 from numerics.steps import Rule
 
+_SERIES = -37.0  # below, log(log1p(e^x)) = x - e^x/2 to the last digit
+
 
 class Finished(NamedTuple):
     """A joint run's history and targets, and the final W as coefficients of the reference's A_k."""
@@ -120,8 +122,11 @@ def _attention(
         best = g[:, own[0], own[1]]
         gaps = best[..., None] - g
         phi = np.where(others, np.exp(log_p[..., None] - mu), 0.0)
-        lost = np.sum(phi * gaps, axis=-1)  # g_o - m
-        margin = best - lost
+        logs = np.where(others, log_p[..., None] - mu + np.log(np.abs(gaps)), -np.inf)
+        top = np.maximum(logs.max(axis=-1), np.finfo(float).min)
+        lost = np.sum(np.sign(gaps) * np.exp(logs - top[..., None]), axis=-1)  # g_o - m, up to e^top
+        log_lost = top + np.log(np.maximum(lost, 0.0))
+        margin = best - np.exp(top) * lost
         least = np.min(np.where(others, gaps, np.inf), axis=-1)
         spread = np.max(np.where(others, gaps, -np.inf), axis=-1) - least
         # m - g_tau = p (g_o - g_tau) + sum_s phi_s (g_s - g_tau)
@@ -138,13 +143,18 @@ def _attention(
             "min_logit_gap": mu.min(axis=(-2, -1)),
             "smallest_push": np.where(several, push, np.inf).min(axis=-1),
             "log_weight_ratio": np.where(low > -np.inf, high - low, np.inf),
-            "log_leak": np.log(np.maximum(lost, 0.0)).max(axis=-1),
-            "log_optimal_loss": np.log(np.mean(np.logaddexp(0.0, -best), axis=-1)),
+            "log_leak": log_lost.max(axis=-1),
+            "log_optimal_loss": np.logaddexp.reduce(_log_softplus(-best), axis=-1) - np.log(problem.n),
             "min_optimal_score": best.min(axis=-1),
             "min_margin": margin.min(axis=-1),
             "score_gap": least.min(axis=-1),
             "score_spread": np.where(several, spread, -np.inf).max(axis=-1),
         }
+
+
+def _log_softplus(x: Float[np.ndarray, "*any"]) -> Float[np.ndarray, "*any"]:
+    """log log(1 + e^x), also where e^x underflows."""
+    return np.where(x < _SERIES, x - np.exp(x) / 2, np.log(np.logaddexp(0.0, np.maximum(x, _SERIES))))
 
 
 def _weights(

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from numerics._joint_record import BY_TOKEN, NEUTRAL, ROWS, SUMS
 from numerics._joint_tokens import Tokens
+from numerics._threads import threads_for
 from numerics.steps import Law
 
 _SERIES = -37.0  # below, log(log1p(e^x)) = x - e^x/2 to the last digit
@@ -241,7 +242,8 @@ class JointWeight:
     @torch.no_grad()
     def advance(self, records: np.ndarray, until: int) -> np.ndarray:
         """Step to `until`, recording at the steps in `records`: (rows, B, kept)."""
-        out = np.stack([run.advance(self.t, until, records) for run in self._runs], axis=1)
+        with threads_for(max(run.W.numel() + run.x.numel() for run in self._runs)):
+            out = np.stack([run.advance(self.t, until, records) for run in self._runs], axis=1)
         self.t = until
         return out
 

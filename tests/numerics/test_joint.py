@@ -158,6 +158,19 @@ def test_the_columns_are_right_even_below_1e_minus_300(
 
 
 @pytest.mark.parametrize("space", ["gram", "weight"])
+def test_no_logarithm_underflows_at_gaps_of_thousands(space: str) -> None:
+    """Long steps: soon 1 - p and the loss are below the smallest float; the logs stay those of the loop."""
+    problem = load("gaussian:n=4,T=3,d=40,noise=0.2", 0)
+    rule = NormalizedGD(20.0)
+    history = train_joint(problem, rule, rule, steps=400, record="all", space=space).history
+    last = history[history["optimal_since"] == history["optimal_since"].iloc[-1]].iloc[1:]
+    assert last["min_logit_gap"].iloc[-1] > 2000
+    assert len(last) > 300
+    np.testing.assert_allclose(last["log_leak"], last["interval_log_leak"], rtol=1e-10)
+    np.testing.assert_allclose(last["log_optimal_loss"].iloc[-9:], last["log_loss"].iloc[-9:], rtol=1e-10)
+
+
+@pytest.mark.parametrize("space", ["gram", "weight"])
 def test_w_rests_while_its_gradient_is_zero(space: str) -> None:
     problem = load("gaussian:n=4,T=3,d=20", 0)
     run = train_joint(problem, NGD, NGD, steps=3, record="all", space=space)
