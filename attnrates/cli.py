@@ -454,11 +454,23 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
         if isinstance(error, AttnratesError):
             return _refuse(str(error), BAD_INPUT)
+        if _interrupted(error):
+            return _refuse("interrupted; the same command begins anew", INTERRUPTED)
         traceback.print_exc()
         return _refuse("this is a defect of attnrates, please report it with the lines above", DEFECT)
     if code == INTERRUPTED:  # typer turns an interrupt inside a command into this code
         return _refuse("interrupted; finished runs are kept, the same command goes on from there", code)
     return int(code)
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether an interrupt is behind it: extension modules turn one into an ImportError as they load."""
+    seen = 0
+    while error is not None and seen < 100:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error, seen = error.__cause__ or error.__context__, seen + 1
+    return False
 
 
 def _refuse(message: str, code: int) -> int:

@@ -19,6 +19,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -217,6 +218,23 @@ class Run:
             arrays["target_dual"] = self.target.dual
         return arrays if self.joint is None else arrays | self.joint.arrays()
 
+    def _repr_html_(self) -> str:
+        """A small table for notebooks; everything in it is escaped."""
+        last = {name: column[-1] for name, column in self.recorded.items()}
+        names = ("weight_norm", "direction_gap", "log_attention_gap", "loss")
+        rows = {
+            "rule": repr(self.rule) if self.joint is None else f"{self.rule!r}, decoder {self.joint.rule!r}",
+            "steps": f"{self.steps}, {len(self.recorded['step'])} recorded, space {self.space}",
+            "seed": str(self.seed),
+            "problem": repr(self.problem),
+            "W_mm": "none: infeasible" if self.target is None else f"norm {self.target.norm:.6g}",
+        } | {f"last {name}": f"{last[name]:.6g}" for name in names if name in last}
+        cells = "".join(
+            f"<tr><th style='text-align:left'>{escape(name)}</th><td>{escape(text)}</td></tr>"
+            for name, text in rows.items()
+        )
+        return f"<table><caption>Run</caption>{cells}</table>"
+
     def __repr__(self) -> str:
         """The run in one line."""
         rules = f"{self.rule!r}" if self.joint is None else f"{self.rule!r}, decoder={self.joint.rule!r}"
@@ -292,8 +310,12 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     for key, kind in kinds.items():
         if not isinstance(manifest.get(key), kind) or isinstance(manifest[key], bool):
             raise InputError(f"{name}: {key} is missing or not of the right type")
-    if not isinstance(manifest.get("seed"), int | None) or isinstance(manifest.get("seed"), bool):
-        raise InputError(f"{name}: seed is not an integer")
+    if "seed" not in manifest or not isinstance(manifest["seed"], int | None) or manifest["seed"] is True:
+        raise InputError(f"{name}: seed is missing or not an integer")
+    if "target_solver" not in manifest or not isinstance(manifest["target_solver"], str | None):
+        raise InputError(f"{name}: target_solver is missing or not of the right type")
+    if manifest["steps"] < 0 or manifest["space"] not in ("gram", "weight"):
+        raise InputError(f"{name}: steps or space is out of range")
     if "digest" not in manifest:
         raise InputError(f"{name}: has no digest; it was altered or made before there were any: train anew")
     if manifest["digest"] != sealed(manifest)["digest"]:

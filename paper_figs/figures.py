@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from numerics.errors import InputError
 from numerics.files import atomic_write, read_json
+from numerics.run import versions
 from paper_figs import captions, runs, style
 from paper_figs.provenance import source_hash
 
@@ -60,6 +61,7 @@ class Workshop:
     folder: Path
     say: Callable[[str], None] = lambda _: None
     progress: bool = False
+    used: dict[str, dict[str, Any]] = field(default_factory=dict)  # by name: what each run was made with
 
     def runs_of(self, part: Part) -> list[Run]:
         """Give the runs of a part: loaded, or trained where missing.
@@ -73,9 +75,11 @@ class Workshop:
         if setting.space == "gram":
             run = runs.train(setting, problem=setting.problem())
             self.say(f"trained {setting.name}")
-            return run
-        run, kept = runs.make(setting, self.folder, problem=setting.problem(), progress=self.progress)
-        self.say(f"{'kept' if kept else 'trained'} {self.folder / setting.name}")
+        else:
+            run, kept = runs.make(setting, self.folder, problem=setting.problem(), progress=self.progress)
+            self.say(f"{'kept' if kept else 'trained'} {self.folder / setting.name}")
+        named = ("problem_hash", "rule", "seed", "device", "versions", "code")
+        self.used[setting.name] = {name: run.manifest.get(name) for name in named}
         return run
 
 
@@ -167,6 +171,10 @@ def _part(
         with atomic_write(csv) as stream:
             stream.write(frame.to_csv(index=False, float_format="%.17g").encode())
         known = {}
+        used = {name: shop.used[name] for name in content["runs"] if name in shop.used}
+        made = {"versions": versions(), "provenance": used}
+    else:
+        made = {key: known.get(key) for key in ("versions", "provenance")}
     if known and all(path.exists() for path in files):
         shop.say(f"unchanged {picture}")
         return files
@@ -177,7 +185,9 @@ def _part(
     with atomic_write(tex) as stream:
         stream.write(captions.figure(stem.name, caption, wide=figure.get_figwidth() > style.SINGLE).encode())
     with atomic_write(note) as stream:
-        stream.write(json.dumps(content | {"csv": _digest(csv), "caption": caption}, indent=2).encode())
+        stream.write(
+            json.dumps(content | made | {"csv": _digest(csv), "caption": caption}, indent=2).encode()
+        )
     shop.say(f"drew {picture}")
     return files
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from theory import Verdict
     from theory.relaxed import Relaxed
 
+NARROW = 64  # characters: the columns but that of the hypotheses take 56
 STATES = ("holds", "fails", "unknown")
 STYLE = {"holds": "green", "not claimed": "yellow", "VIOLATED": "bold red"}
 
@@ -136,28 +137,48 @@ def summary(rows: Sequence[Row]) -> str:
 
 
 def print_table(rows: Sequence[Row], console: Console) -> None:
-    """Print the verdicts, grouped by run, folding long text rather than cutting it."""
+    """Print the verdicts, grouped by run, folding long text rather than cutting it.
+
+    On a terminal too narrow for columns each verdict is a line with its hypotheses below.
+    """
     grouped: dict[str, list[Row]] = {}
     for row in rows:
         grouped.setdefault(row.run, []).append(row)
     width = min(28, max(len(row.verdict.theorem) for row in rows))
-    console.print(_table(width, header=True))
+    wide = console.width >= NARROW
+    if wide:
+        console.print(_table(width, header=True))
     for name, group in grouped.items():
         console.print(Text(name, style="bold"), soft_wrap=True)
-        table = _table(width)
-        for row in group:
-            ratio = float(row.verdict.worst_ratio)
-            table.add_row(
-                Text("  " + row.verdict.theorem),
-                Text(row.hypotheses),
-                Text(f"{ratio:.4g}" if math.isfinite(ratio) else "-"),
-                Text(row.outcome, style=STYLE[row.outcome]),
-            )
-        console.print(table)
+        if wide:
+            console.print(_filled(_table(width), group))
+        else:
+            _print_lines(group, console)
         reasons = [reason for row in group for reason in row.reasons]
         for reason in dict.fromkeys(reasons + [line for row in group for line in row.instead]):
             console.print(Padding(Text(reason), (0, 0, 0, 2)))
     console.print(Text(summary(rows)))
+
+
+def _filled(table: Table, group: Sequence[Row]) -> Table:
+    for row in group:
+        ratio = float(row.verdict.worst_ratio)
+        table.add_row(
+            Text("  " + row.verdict.theorem),
+            Text(row.hypotheses),
+            Text(f"{ratio:.4g}" if math.isfinite(ratio) else "-"),
+            Text(row.outcome, style=STYLE[row.outcome]),
+        )
+    return table
+
+
+def _print_lines(group: Sequence[Row], console: Console) -> None:
+    for row in group:
+        ratio = float(row.verdict.worst_ratio)
+        text = Text(f"{row.verdict.theorem}: ").append(row.outcome, style=STYLE[row.outcome])
+        text.append(f", worst ratio {ratio:.4g}" if math.isfinite(ratio) else "")
+        console.print(Padding(text, (0, 0, 0, 2)))
+        console.print(Padding(Text(row.hypotheses), (0, 0, 0, 4)))
 
 
 def _table(width: int, *, header: bool = False) -> Table:

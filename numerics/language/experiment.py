@@ -26,7 +26,7 @@ from numerics.errors import InputError
 from numerics.files import atomic_write
 from numerics.language.finetune import OPTIMIZERS, Cell, Task
 from numerics.language.texts import Texts
-from numerics.run import source_hash
+from numerics.run import source_hash, versions
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -243,7 +243,6 @@ def _write(
     grids: Mapping[str, tuple[float, ...]],
 ) -> Comparison:
     import pandas as pd
-    import torch
 
     frames = {
         "tuning": pd.DataFrame(tuning),
@@ -265,7 +264,7 @@ def _write(
         "grids": {name: list(grid) for name, grid in grids.items()},
         "tuning_seed": TUNING_SEED,
         "seeds": list(range(seeds)),
-        "versions": {"torch": torch.__version__, "numpy": np.__version__},
+        "versions": versions("transformers", "tokenizers"),
         "files": files,
     }
     comparison = Comparison(**frames, manifest=manifest)
