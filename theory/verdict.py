@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,20 @@ class Verdict:
     steps: Int[np.ndarray, " rows"] = field(repr=False)
     observed: Float[np.ndarray, " rows"] = field(repr=False)
     bound: Float[np.ndarray, " rows"] = field(repr=False)
+
+    def _repr_html_(self) -> str:
+        """A small table for notebooks; everything in it is escaped."""
+        outcome = {True: "holds", False: "VIOLATED", None: "not claimed"}[self.holds]
+        at = "" if self.worst_step is None else f" at step {self.worst_step}"
+        rows = {"outcome": outcome}
+        if self.holds is not None:
+            rows["worst ratio"] = f"{float(self.worst_ratio):.6g}{at}"
+        rows |= {name: f"{check.state}: {check.detail}" for name, check in self.hypotheses.items()}
+        cells = "".join(
+            f"<tr><th style='text-align:left'>{escape(name)}</th><td>{escape(text)}</td></tr>"
+            for name, text in rows.items()
+        )
+        return f"<table><caption>{escape(self.theorem)}</caption>{cells}</table>"
 
 
 def ratios(small: Any, large: Any) -> Float[np.ndarray, " rows"]:
