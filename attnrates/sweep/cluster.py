@@ -6,10 +6,11 @@ dies, what has come back is on disk.
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ from attnrates.sweep.grid import Cell
 from numerics.errors import AttnratesError, InputError
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future as Started
+
     from distributed import Client, Future, LocalCluster
 
 AHEAD = 4  # cells handed out for each worker: enough to keep it busy, few enough to lose little
@@ -102,8 +105,12 @@ def outcomes(client: Client, cells: Sequence[Cell], *, check: bool) -> Iterator[
     running: dict[Future, tuple[Cell, int]] = {}
     own = work.code()
     silent = 0.0
+    refilled: Started | None = None
     while waiting or running:
-        room = AHEAD * max(1, len(_workers(client))) - len(running)
+        known = len(_workers(client))
+        if client.cluster is not None and known < len(client.cluster.worker_spec):
+            refilled = _refill(client.cluster) if refilled is None or refilled.done() else refilled
+        room = AHEAD * max(1, known) - len(running)
         for _ in range(min(room, len(waiting))):
             cell, attempt = waiting.popleft()
             future = client.submit(
@@ -139,6 +146,26 @@ def outcomes(client: Client, cells: Sequence[Cell], *, check: bool) -> Iterator[
                 yield cell, work.Outcome(own, error=f"{attempt} workers died while they ran this cell")
             else:  # the worker was killed, or the future cancelled when the scheduler was lost and came back
                 waiting.append((cell, attempt + 1))
+
+
+def _refill(cluster: LocalCluster) -> Started:
+    """Start those workers of the local cluster anew that Dask has given up.
+
+    A dead worker is restarted by its nanny; but one that is not back in 15 seconds, as happens on a busy
+    machine, Dask drops together with the nanny, and would never replace: without workers a sweep would wait
+    for ever.
+    """
+    from distributed.core import Status
+
+    async def start() -> None:
+        for name, nanny in list(cluster.workers.items()):
+            if nanny.status in (Status.closed, Status.failed):
+                del cluster.workers[name]
+        with suppress(Exception):  # a worker that dies while it starts; the next turn tries again
+            await cluster
+
+    loop: Any = cluster.loop  # Tornado's, which runs on asyncio's
+    return asyncio.run_coroutine_threadsafe(start(), loop.asyncio_loop)
 
 
 def _workers(client: Client) -> dict[str, Any]:

@@ -43,13 +43,14 @@ def grid(folder, *, seeds=2, steps=60, check="false", name="grid.toml"):
     return path
 
 
-def start(*arguments):
+def start(*arguments, **environment):
     """Run the command in a process of its own, as a user does."""
     code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
     code += "from attnrates.cli import main; main()"
     return subprocess.Popen(
         [sys.executable, "-c", code, "sweep", *map(str, arguments)],
         cwd=ROOT,
+        env=os.environ | environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -160,6 +161,25 @@ def test_killed_workers_lose_nothing(undisturbed, tmp_path):
     _, err = process.communicate(timeout=540)
     assert process.returncode == 0, err
     assert killed
+    assert content(tmp_path / "out") == content(out)
+
+
+def test_workers_that_dask_gives_up_are_started_anew(undisturbed, tmp_path):
+    """Dask drops a worker that is not back in time, here in no time at all: the sweep had no workers left."""
+    path, out, _ = undisturbed
+    process = start(
+        path, "--out", tmp_path / "out", "--workers", 2, DASK_DISTRIBUTED__DEPLOY__LOST_WORKER_TIMEOUT="1ms"
+    )
+    wait_for(lambda: list((tmp_path / "out").rglob("history/*/*.parquet")))
+    killed = workers_of(process)
+    for worker in killed:
+        worker.send_signal(signal.SIGKILL)
+    try:
+        _, err = process.communicate(timeout=240)
+    finally:
+        process.kill()
+    assert killed
+    assert process.returncode == 0, err
     assert content(tmp_path / "out") == content(out)
 
 
@@ -293,12 +313,16 @@ def test_two_thousand_cells_with_a_worker_killed_every_few_seconds(tmp_path):
     code, _, err = sweep(path, "--out", tmp_path / "calm")
     assert code == 0, err
     process = start(path, "--out", tmp_path / "stormy", "--workers", 2)
-    killed = 0
+    killed = finished = 0
+    moved = time.monotonic()
     while process.poll() is None:
         time.sleep(3)
         for worker in workers_of(process)[-1:]:
             worker.send_signal(signal.SIGKILL)
             killed += 1
+        before, finished = finished, len(list((tmp_path / "stormy" / "history").rglob("*.parquet")))
+        moved = time.monotonic() if finished > before else moved
+        assert time.monotonic() - moved < 300, f"no cell in five minutes after {finished}"
     _, err = process.communicate()
     assert process.returncode == 0, err
     print(f"{killed} workers killed")
