@@ -27,13 +27,15 @@ class Observation:
     Attributes:
         steps: the steps, increasing.
         values: term -> its value, a number or one a step. Everything in the rate that is not named here is
-            computed from what is (sums of products, quotients, exp, log, ...).
+            computed from what is (sums of products, quotients, exp, log, ...): numbers, and the bound itself
+            where it is composed, cannot be named. Values are real numbers from the rate's first step on.
         checks: hypothesis (its formula, or its name on the page) -> whether it was met: a Check, or a bool.
             A definition, such as the update rule of the algorithm that was run, is met: say True.
         logs: term -> logarithm of its value, for terms that may underflow.
 
     Raises:
-        InputError: no steps, steps that do not increase, or a value of another length.
+        InputError: no steps, steps that do not increase, a value of another length or of something that is no
+            term, a check that is neither a Check nor a bool.
     """
 
     steps: Int[np.ndarray, " rows"]
@@ -43,16 +45,21 @@ class Observation:
 
     def __post_init__(self) -> None:
         """Check the lengths."""
-        steps = np.asarray(self.steps)
+        steps = _numbers("steps", self.steps)
         if steps.ndim != 1 or not len(steps):
             raise InputError("an observation needs at least one step")
-        if (np.diff(steps) <= 0).any():
+        if not (np.diff(steps) > 0).all() or not np.isfinite(steps).all():
             raise InputError("the steps of an observation must increase")
         for kind, table in (("values", self.values), ("logs", self.logs)):
             for term, value in table.items():
-                shape = np.shape(value)
+                if type(term) is not Term or term[0] == "num":
+                    raise InputError(f"{kind} of {term!r}: is no term that could be observed")
+                shape = _numbers(f"{kind} of {term!r}", value).shape
                 if shape not in {(), steps.shape}:
                     raise InputError(f"{kind} of {term!r}: shape {shape} is neither () nor {steps.shape}")
+        for name, said in self.checks.items():
+            if not isinstance(said, Check | bool | np.bool_):  # a word would count as true
+                raise InputError(f"the check of {name!r} must be a Check or a bool, not {said!r}")
 
     def of(self, page: Theorem) -> dict[str, Check]:
         """Give the check of each hypothesis of a page; unknown where nothing is said of it."""
@@ -67,12 +74,36 @@ class Observation:
         return found
 
     def numbers(self, first: int) -> tuple[dict[Term, Any], dict[Term, Any]]:
-        """Give the values and logarithms from row `first` on."""
+        """Give the values and logarithms from row `first` on.
+
+        Raises:
+            InputError: a value is no real number there (a logarithm may be minus infinity: of 0).
+        """
         values, logs = (
             {
-                term: value if np.ndim(value) == 0 else np.asarray(value)[first:]
+                term: np.asarray(value, dtype=float)[... if np.ndim(value) == 0 else slice(first, None)]
                 for term, value in table.items()
             }
             for table in (self.values, self.logs)
         )
+        for kind, table in (("values", values), ("logs", logs)):
+            for term, value in table.items():
+                real = np.isfinite(value) | (np.isneginf(value) if kind == "logs" else False)
+                if not real.all():
+                    row = int(np.argmin(real))
+                    at = f" at step {np.asarray(self.steps)[first:][row]}" if value.ndim else ""
+                    raise InputError(f"{kind} of {term!r}: {np.ravel(value)[row]} is no real number{at}")
         return by_canonical(values), by_canonical(logs)
+
+
+def _numbers(name: str, value: Any) -> np.ndarray:
+    """Read numbers. Raises InputError naming what is none."""
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind in "biuf":
+            return array.astype(float)
+        if array.dtype.kind == "O":  # whole numbers beyond 64 bits, fractions
+            return np.array([float(x) for x in array.ravel()]).reshape(array.shape)
+    except (TypeError, ValueError, OverflowError, RuntimeError) as error:
+        raise InputError(f"{name}: not numbers: {error}") from None
+    raise InputError(f"{name}: not numbers but {array.dtype}")

@@ -17,7 +17,7 @@ from typing import Any
 from numerics.errors import InputError
 from theory import catalog
 from theory.observation import Observation
-from theory.page import Theorem
+from theory.page import Theorem, forget_proofs
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,9 @@ def load(path: Path) -> OwnTheory:
     """Run a file of one's own and collect its pages.
 
     Raises:
-        InputError: no such file, a file that does not run, no page in it, two pages of one key, or a key that
-            a page of this package has.
+        InputError: no such file, a file that does not run, no page in it, two pages of one key, a key that a
+            page of this package has, or a page that is of a subclass of Theorem, which could say anything of
+            itself.
     """
     if not path.is_file():
         raise InputError(f"{path}: is no file")
@@ -83,12 +84,15 @@ def load(path: Path) -> OwnTheory:
     for page in vars(module).values():
         if not isinstance(page, Theorem) or known.get(page.key) is page:
             continue  # a page of this package that the file draws on
+        if type(page) is not Theorem:
+            raise InputError(f"{path}: {page.key} is a {type(page).__name__}, not a Theorem itself")
         if page.key in known:
             raise InputError(f"{path}: {page.key} is the key of a page of this package; choose another")
         if pages.setdefault(page.key, page) is not page:
             raise InputError(f"{path}: two pages are called {page.key}")
     if not pages:
         raise InputError(f"{path}: defines no Theorem at its top level")
+    forget_proofs(*pages.values())  # they are judged by what they say now
     reader: Any = getattr(module, "observe", None)
     return OwnTheory(path, tuple(pages.values()), reader if callable(reader) else None)
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal
 
+from numerics.errors import InputError
 from theory.notation import always, each_sequence
 from theory.proof.kernel import Proved
 from theory.proof.terms import Formula, Term
@@ -26,6 +29,8 @@ class Rate:
     checked before the bound is claimed follows from the page's hypotheses (``theory.hypotheses``).
     ``from_step`` is the first step the statement speaks of. ``small_numbers``: both sides are positive and
     may underflow, so their logarithms are compared.
+
+    Raises InputError for a side that is no term, another sense, or a first step that is no step.
     """
 
     observed: Term
@@ -33,6 +38,15 @@ class Rate:
     sense: Sense
     from_step: int = 0
     small_numbers: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the parts."""
+        if type(self.observed) is not Term or type(self.bound) is not Term:
+            raise InputError("a rate's observed and bound must be terms of the kernel")
+        if self.sense not in ("upper", "lower"):
+            raise InputError(f'a rate\'s sense must be "upper" or "lower", not {self.sense!r}')
+        if type(self.from_step) is not int or self.from_step < 0:
+            raise InputError(f"a rate's from_step must be a step, not {self.from_step!r}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +64,10 @@ class Theorem:
         prove: makes the claim through the kernel; None for a page of kind claim.
         given: names of hypotheses that are not assumptions but facts to be checked on a run.
         rate: what it says of a run, if it does.
+
+    Raises:
+        InputError: a part is of another type, the key cannot name a file, or the statement does not print the
+            claim, so that it could say anything.
     """
 
     key: str
@@ -62,6 +80,23 @@ class Theorem:
     prove: Callable[[], Proved] | None
     given: tuple[str, ...] = ()
     rate: Rate | None = None
+
+    def __post_init__(self) -> None:
+        """Check the parts; keep the hypotheses as they are now."""
+        if type(self.key) is not str or not re.fullmatch(r"[A-Za-z][A-Za-z0-9._-]*", self.key):
+            raise InputError(f"a page's key must be letters, digits, '.', '_' and '-', not {self.key!r}")
+        for name in ("title", "reference", "statement"):
+            if type(getattr(self, name)) is not str:
+                raise InputError(f"{self.key}: the {name} must be text")
+        # Anything else than a formula could claim to equal one, and be printed as another.
+        if self.claim is not None and type(self.claim) is not Formula:
+            raise InputError(f"{self.key}: the claim must be a formula of the kernel")
+        if self.claim is not None and self.statement.count("{claim}") != 1:
+            raise InputError(f"{self.key}: the statement must contain {{claim}} once: there it is printed")
+        hypotheses = dict(self.hypotheses)
+        if not all(type(k) is str and type(v) is Formula for k, v in hypotheses.items()):
+            raise InputError(f"{self.key}: hypotheses must be names with formulas of the kernel")
+        object.__setattr__(self, "hypotheses", MappingProxyType(hypotheses))
 
     @property
     def bound(self) -> Term | None:
@@ -102,9 +137,16 @@ _DONE: dict[Theorem, Proved] = {}
 
 
 def _prove(page: Theorem) -> Proved:
+    if type(page) is not Theorem:  # a subclass may show anything
+        raise ProofError(f"{page.key}: is a {type(page).__name__}, not a Theorem itself")
     if page.prove is None:
         raise ProofError(f"{page.key} is the paper's claim; there is no proof here")
-    claim = page.prove()
+    try:
+        claim = page.prove()
+    except (Exception, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # an exit must not pass for a proof
+        raise ProofError(f"{page.key}: the proof does not end but leaves by {type(error).__name__}") from None
     if type(claim) is not Proved:  # isinstance and attributes can be imitated
         raise ProofError(f"{page.key}: the proof gives a {type(claim).__name__}, not a claim of the kernel")
     if claim.conclusion != page.claim:
@@ -129,9 +171,10 @@ def says_what_it_proves(page: Theorem) -> bool:
     return page.claim in (always(body), always(each_sequence(body)))
 
 
-def forget_proofs() -> None:
-    """Let every page be proved anew when it is next asked for."""
-    _DONE.clear()
+def forget_proofs(*pages: Theorem) -> None:
+    """Let these pages, or every page, be proved anew when next asked for."""
+    for page in pages or tuple(_DONE):
+        _DONE.pop(page, None)
 
 
 def without(hypotheses: Mapping[str, Formula], *names: str) -> dict[str, Formula]:

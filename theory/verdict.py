@@ -13,16 +13,19 @@ from numerics.errors import InputError
 from numerics.run import Run
 from theory import catalog, joint_run
 from theory.assumptions import Check, check_all
-from theory.evaluate import log_value, value
+from theory.evaluate import canonical, log_value, value
 from theory.hypotheses import START, about_start, checks, chooses_start, since
-from theory.observables import observe
+from theory.notation import t
+from theory.observables import direction_gap, observe
 from theory.observation import Observation
-from theory.page import Rate, Theorem
+from theory.page import Rate, Theorem, says_what_it_proves
 from theory.proof.terms import Index, Node, Term, number
 
 TOLERANCE = 1e-9
 """A float run may break an inequality that is an equality by rounding: this much, relatively, is not held
-against it. Certified runs need none."""
+against it. Certified runs need none. Where rounding may do more (see ``_rounding``), nothing is claimed."""
+SINGLE = 1e-3
+"""What rounding may do, relatively, to a run in single precision."""
 
 
 @dataclass(frozen=True)
@@ -104,8 +107,25 @@ class _Reading:
         return self._values[key]
 
 
-def _evaluate(reading: _Reading, page: Theorem) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Steps, observed, bound and the ratio of each step."""
+def _rounding(run: Run, rate: Rate) -> Float[np.ndarray, " rows"]:
+    """How much, relatively, rounding may do to the inequality at each recorded row.
+
+    The gradient's coefficients and Polyak's step are exponentials of logarithms of the gradient's size: they
+    are known to 2^-52 times those. A distance of W from the direction of W_mm is known to the rounding of W.
+    """
+    single = run.manifest.get("dtype") == "float32"
+    unit = 2.0**-22 if single else 2.0**-51
+    history = run.recorded
+    logs = np.abs(history["log_gradient_norm"])
+    out = np.maximum(SINGLE if single else TOLERANCE, unit * np.where(np.isfinite(logs), logs, 0.0))
+    if canonical(rate.observed) in (canonical(direction_gap(t)), canonical(direction_gap(START + t))):
+        noise = unit * (history["step"] + 1.0)
+        out = np.where(history["direction_gap"] <= noise**2, np.inf, out)
+    return np.asarray(out, dtype=float)
+
+
+def _evaluate(reading: _Reading, page: Theorem) -> tuple[np.ndarray, ...]:
+    """Steps, observed, bound, ratio and what rounding may do to it, at each step."""
     run, rate = reading.run, page.rate
     assert rate is not None
     recorded = run.history["step"].to_numpy()
@@ -118,7 +138,8 @@ def _evaluate(reading: _Reading, page: Theorem) -> tuple[np.ndarray, np.ndarray,
     after = int(_based(page))  # at t0 itself the statement is an identity
     if after >= len(steps):
         raise KeyError("no step is recorded after t0")
-    return steps[after:], observed[after:], bound[after:], ratio[after:]
+    slack = _rounding(run, rate)[start:]
+    return steps[after:], observed[after:], bound[after:], ratio[after:], slack[after:]
 
 
 def _sides(
@@ -214,7 +235,8 @@ def check(run: Run | Observation, theorem: str | Theorem) -> Verdict:
 
     Raises:
         InputError: no theorem of that key, or one that says nothing of runs, or a run against a page that is
-            none of this package's (how its terms are read off, only an Observation says).
+            none of this package's (how its terms are read off, only an Observation says), or a rate that is
+            not its page's claim. The page is not proved here: ``Theorem.proved`` does that.
     """
     if isinstance(run, Observation):
         return _check_observation(run, theorem)
@@ -228,6 +250,11 @@ def _check_observation(seen: Observation, theorem: str | Theorem) -> Verdict:
     page = theorem if isinstance(theorem, Theorem) else catalog.theorems().get(theorem)
     if page is None or page.rate is None:
         raise InputError(f"{getattr(page, 'key', theorem)!r} is no theorem that makes a claim on runs")
+    if not says_what_it_proves(page):
+        raise InputError(f"{page.key}: the rate is not the page's claim")
+    composed = page.rate.bound[0] in ("add", "mul", "pow", "inv", "fn")
+    if composed and {canonical(page.rate.bound)} & {canonical(t) for t in (*seen.values, *seen.logs)}:
+        raise InputError(f"{page.key}: the bound is computed from its parts: observe those, not the bound")
     hypotheses = seen.of(page)
     if any(c.state != "holds" for c in hypotheses.values()):
         return _unclaimed(page.key, hypotheses)
@@ -252,11 +279,11 @@ def _check(reading: _Reading, key: str) -> Verdict:
     if any(c.state != "holds" for c in hypotheses.values()):
         return _unclaimed(key, hypotheses)
     try:
-        steps, observed, bound, ratio = _evaluate(reading, page)
+        steps, observed, bound, ratio, slack = _evaluate(reading, page)
     except KeyError as missing:
         hypotheses["recorded"] = Check("unknown", str(missing.args[0]))
         return _unclaimed(key, hypotheses)
-    return _verdict(key, hypotheses, steps, observed, bound, ratio)
+    return _verdict(key, hypotheses, steps, observed, bound, ratio, slack)
 
 
 def _verdict(
@@ -266,8 +293,19 @@ def _verdict(
     observed: np.ndarray,
     bound: np.ndarray,
     ratio: np.ndarray,
+    slack: np.ndarray | float = TOLERANCE,
 ) -> Verdict:
-    worst = int(np.argmax(np.where(np.isnan(ratio), np.inf, ratio)))
+    slack = np.broadcast_to(slack, ratio.shape)
+    if not (ratio > 1 + slack).any():  # nothing is broken; is all known?
+        for unclear, reason in (
+            (np.isnan(ratio), "a side of the inequality is beyond floats"),
+            (ratio > 1 + TOLERANCE, "the sides differ by no more than rounding"),
+        ):
+            if unclear.any():
+                first = int(steps[np.argmax(unclear)])
+                hypotheses = hypotheses | {"recorded": Check("unknown", f"at step {first} {reason}")}
+                return _unclaimed(key, hypotheses)
+    worst = int(np.argmax(np.where(np.isnan(ratio), -np.inf, ratio)))
     holds = bool(ratio[worst] <= 1 + TOLERANCE)
     return Verdict(key, holds, float(ratio[worst]), int(steps[worst]), hypotheses, steps, observed, bound)
 

@@ -250,7 +250,7 @@ def test_a_kernel_loaded_twice_does_not_know_the_other_claims():
 
 def page(**fields):
     usual = {
-        "key": "forged", "title": "", "kind": "lemma", "reference": "", "statement": "",
+        "key": "forged", "title": "", "kind": "lemma", "reference": "", "statement": "{claim}",
         "hypotheses": {}, "claim": FALSE, "prove": one_positive,
     }  # fmt: skip
     return Theorem(**usual | fields)

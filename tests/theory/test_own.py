@@ -1,14 +1,20 @@
 """Theories of one's own: what is no theory is refused by name; observations tell what they do not know."""
 
+import dataclasses
+
 import numpy as np
 import pytest
+from jaxtyping import TypeCheckError
 
 import theory
 from numerics.errors import InputError
 from theory import Check, Observation
 from theory.notation import R, path_length, separator_path, t
 from theory.own import load
+from theory.page import ProofError
+from theory.proof.terms import number, real
 
+REFUSED = (InputError, TypeCheckError)  # in the tests annotations are checked as well, and first
 PAGE = """import dataclasses
 import theory
 MINE = dataclasses.replace(theory.theorems()['path-lower'], key='mine')
@@ -84,6 +90,107 @@ def test_verify_json_and_latex_of_an_own_file(attnrates, tmp_path):
     assert "path-upper" not in attnrates("verify", "--theory", own, "--json").out
 
 
+SUBCLASS = """import dataclasses
+import theory
+LOWER, UPPER = (theory.theorems()[key] for key in ('path-lower', 'path-upper'))
+class Boastful(theory.Theorem):
+    status = 'proved'
+    def proved(self):
+        return LOWER.proved()
+    def is_proved(self):
+        return True
+parts = {f.name: getattr(UPPER, f.name) for f in dataclasses.fields(UPPER)}
+MINE = Boastful(**parts | {'key': 'mine', 'prove': LOWER.prove})
+"""
+
+
+def test_a_page_that_answers_for_itself_is_refused(attnrates, tmp_path):
+    result = attnrates("verify", "--theory", write(tmp_path, SUBCLASS))
+    assert (result.code, result.out) == (2, "")
+    assert "mine is a Boastful, not a Theorem itself" in result.err
+    page = load(write(tmp_path, PAGE)).pages[0]
+    parts = {f.name: getattr(page, f.name) for f in dataclasses.fields(page)}
+
+    class Boastful(theory.Theorem):
+        pass
+
+    with pytest.raises(ProofError, match="not a Theorem itself"):
+        Boastful(**parts).proved()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        """from theory import page
+FALSE = dataclasses.replace(MINE, key='false', claim=theory.theorems()['path-upper'].claim, rate=None)
+page._DONE[FALSE] = MINE.proved()
+""",
+        "import sys\nFALSE = dataclasses.replace(MINE, key='false', prove=lambda: sys.exit(0))\n",
+        "FALSE = dataclasses.replace(MINE, key='false', prove=theory.theorems()['path-upper'].proved)\n",
+        "FALSE = dataclasses.replace(MINE, key='false', rate=theory.theorems()['path-upper'].rate)\n",
+    ],
+    ids=["stored", "exit", "another page's claim", "another page's rate"],
+)
+def test_what_is_not_proved_fails(attnrates, tmp_path, text):
+    result = attnrates("verify", "--theory", write(tmp_path, PAGE + text), "--latex")
+    assert result.code == 1
+    assert r"\ratesMineStatus}{proved}" in result.out
+    assert r"\ratesFalseStatus}{failed}" in result.out
+
+
+class Agreeable(tuple):
+    """Claims to equal everything."""
+
+    def __eq__(self, other):
+        return True
+
+    def __hash__(self):
+        return hash(theory.theorems()["path-lower"].claim)
+
+
+@pytest.mark.parametrize(
+    ("change", "names"),
+    [
+        ({"claim": Agreeable(real(1) < 0)}, "claim"),
+        ({"claim": None, "statement": "{claim}", "hypotheses": {"H": Agreeable(real(1) < 0)}}, "hypotheses"),
+        ({"statement": "Whatever you like."}, "{claim}"),
+        ({"title": 3}, "title"),
+        ({"key": "../elsewhere"}, "key"),
+        ({"key": ""}, "key"),
+    ],
+)
+def test_an_ill_formed_page_is_refused(change, names):
+    with pytest.raises(REFUSED) as caught:
+        dataclasses.replace(theory.theorems()["path-lower"], **change)
+    assert names in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "change", [{"bound": 1.0}, {"sense": "UPPER"}, {"from_step": -1}, {"from_step": float("nan")}]
+)
+def test_an_ill_formed_rate_is_refused(change):
+    with pytest.raises(REFUSED, match=next(iter(change))):
+        dataclasses.replace(theory.theorems()["path-lower"].rate, **change)
+
+
+def test_hypotheses_do_not_change_once_they_are_stated():
+    hypotheses = dict(theory.theorems()["path-lower"].hypotheses)
+    page = dataclasses.replace(theory.theorems()["path-lower"], key="mine", hypotheses=hypotheses)
+    page.proved()
+    hypotheses.clear()
+    assert page.hypotheses == theory.theorems()["path-lower"].hypotheses
+    with pytest.raises(TypeError):
+        page.hypotheses["E"] = page.claim
+
+
+def test_macros_of_own_keys_are_letters(attnrates, tmp_path):
+    own = write(tmp_path, PAGE.replace("'mine'", "'my_lemma-12'"))
+    assert (
+        r"\newcommand{\ratesMyLemmaOneTwoStatus}{proved}"
+        in attnrates("verify", "--theory", own, "--latex").out
+    )
+
+
 STEPS = np.array([1, 2, 5])
 
 
@@ -124,3 +231,45 @@ def test_what_an_observation_does_not_say_is_unknown():
 def test_an_ill_formed_observation_is_refused(steps, value, says):
     with pytest.raises(InputError, match=says):
         Observation(steps=np.array(steps, dtype=int), values={R: np.asarray(value)}, checks={})
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"steps": np.array([1.0, np.nan, 3.0])}, "increase"),
+        ({"steps": np.array(["a", "b", "c"])}, "steps: not numbers"),
+        ({"values": {R: "long"}}, "not numbers"),
+        ({"values": {R: 1 + 2j}}, "not numbers"),
+        ({"values": {R: 10**400}}, "not numbers"),
+        ({"values": {"R": 1.0}}, "no term"),
+        ({"values": {number(2): 5.0}}, "no term"),
+        ({"checks": {"E": "fails"}}, "must be a Check or a bool"),
+    ],
+)
+def test_what_is_no_observation_is_refused(change, says):
+    with pytest.raises(REFUSED) as caught:
+        Observation(**{"steps": STEPS, "values": {R: 1.0}, "checks": {}} | change)
+    if isinstance(caught.value, InputError):
+        assert says in str(caught.value)
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
+def test_what_is_no_real_number_is_told_from_the_first_step_on(wrong):
+    page = theory.theorems()["path-lower"]
+    checks = dict.fromkeys(page.hypotheses, True)
+    with pytest.raises(InputError, match="no real number at step 2"):
+        theory.check(observed(checks, path=(0.1, wrong, 0.5)), page)
+    late = dataclasses.replace(page, key="late", rate=dataclasses.replace(page.rate, from_step=5))
+    assert theory.check(observed(checks, path=(wrong, wrong, 0.5)), late).holds
+
+
+def test_the_bound_is_computed_and_is_that_of_the_claim():
+    page = theory.theorems()["path-lower"]
+    checks = dict.fromkeys(page.hypotheses, True)
+    seen = observed(checks)
+    named = dataclasses.replace(seen, values=dict(seen.values) | {page.rate.bound: 0.0})
+    with pytest.raises(InputError, match="observe those, not the bound"):
+        theory.check(named, page)
+    other = dataclasses.replace(page, key="other", rate=theory.theorems()["path-upper"].rate)
+    with pytest.raises(InputError, match="not the page's claim"):
+        theory.check(seen, other)
