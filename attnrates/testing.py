@@ -40,7 +40,8 @@ def assert_rate(run: Run | Observation, theorem: str | Theorem, *, allow_unclaim
 
     `run` is a Run, or an Observation of anything else; `theorem` a Theorem or a key of this package. A bound
     that is not claimed, because a hypothesis fails or is unknown, is a failure too, unless `allow_unclaimed`.
-    Returns the verdict. Raises AssertionError with the first violation, the values at that step and a plot.
+    Whether the theorem is proved is another question: `assert_proved`. Returns the verdict. Raises
+    AssertionError with the first violation, the values at that step and a plot.
     """
     __tracebackhide__ = True
     import theory
@@ -82,37 +83,65 @@ def assert_bound(
     """Fail unless values stay at or below a bound (`sense="lower"`: at or above), each step.
 
     `bound` is one number or one a step; `steps` default to 0, 1, ...; `tolerance` is relative to the bound.
-    Raises AssertionError with the first violation and a plot; InputError for empty or ill-matched arrays.
+    A value or bound that is not a number (NaN) is a violation. Raises AssertionError with the first violation
+    and a plot; InputError for empty or ill-matched arrays, or what is no array of numbers.
     """
     __tracebackhide__ = True
     from numerics.errors import InputError
 
-    observed = np.asarray(values, dtype=float)
+    if sense not in ("upper", "lower"):
+        raise InputError(f'sense must be "upper" or "lower", not {sense!r}')
+    observed = _numbers("values", values)
     if observed.ndim != 1 or not len(observed):
         raise InputError(f"values must be a sequence of numbers, not of shape {observed.shape}")
-    limit = np.asarray(bound, dtype=float)
+    limit = _numbers("bound", bound)
     if limit.shape not in {(), observed.shape}:
         raise InputError(f"bound of shape {limit.shape} does not fit values of shape {observed.shape}")
     limit = np.broadcast_to(limit, observed.shape)
-    at = np.arange(len(observed)) if steps is None else np.asarray(steps)
+    at = np.arange(len(observed)) if steps is None else _steps(steps)
     if at.shape != observed.shape:
         raise InputError(f"steps of shape {at.shape} do not fit values of shape {observed.shape}")
-    if not (np.isfinite(tolerance) and tolerance >= 0):
-        raise InputError(f"tolerance must be a nonnegative number, not {tolerance}")
-    room = tolerance * np.abs(limit)
-    kept = observed <= limit + room if sense == "upper" else observed >= limit - room
+    if not (isinstance(tolerance, int | float) and np.isfinite(tolerance) and tolerance >= 0):
+        raise InputError(f"tolerance must be a nonnegative number, not {tolerance!r}")
+    with np.errstate(over="ignore"):
+        room = tolerance * np.abs(limit) if tolerance else 0.0  # 0 times an infinite bound is no number
+        kept = observed <= limit + room if sense == "upper" else observed >= limit - room
     if not kept.all():
         raise AssertionError(
             _violation("the bound is violated", at, observed, limit, sense, bad=~kept, constants={})
         )
 
 
+def _numbers(name: str, values: ArrayLike) -> np.ndarray:
+    """Read real numbers. Raises InputError naming what is none."""
+    from numerics.errors import InputError
+
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind in "biufO":
+            return array.astype(float)
+    except (TypeError, ValueError, OverflowError, RuntimeError) as error:
+        raise InputError(f"{name} must be real numbers: {error}") from None
+    raise InputError(f"{name} must be real numbers, not {array.dtype}")
+
+
+def _steps(steps: ArrayLike) -> np.ndarray:
+    """Read steps, kept as given, for they are printed. Raises InputError for what is no finite number."""
+    from numerics.errors import InputError
+
+    if not np.isfinite(_numbers("steps", steps)).all():
+        raise InputError("steps must be finite")
+    return np.asarray(steps)
+
+
 def _page(theorem: str | Theorem) -> Theorem:
     import theory
     from numerics.errors import InputError
 
-    if not isinstance(theorem, str):
+    if type(theorem) is theory.Theorem:
         return theorem
+    if not isinstance(theorem, str):  # a subclass could say anything of itself
+        raise InputError(f"a theorem is a Theorem itself or a key, not a {type(theorem).__name__}")
     page = theory.theorems().get(theorem)
     if page is None:
         raise InputError(f"no theorem is called {theorem!r}; `attnrates verify` lists them")
@@ -159,24 +188,18 @@ def plot(steps: ArrayLike, observed: ArrayLike, bound: ArrayLike) -> list[str]:
     x, y, z = (np.asarray(array, dtype=float) for array in (steps, observed, bound))
     used = np.isfinite(y) & np.isfinite(z)
     x, y, z = x[used], y[used], z[used]
-    if len(x) < 2 or x[0] == x[-1]:
+    if len(x) < 2 or x.min() == x.max():
         return []
-    log_y = bool((y > 0).all() and (z > 0).all())
-    log_x = bool((x > 0).all())
-    if log_y:
-        y, z = np.log10(y), np.log10(z)
-    if log_x:
-        x = np.log10(x)
-    low, high = min(y.min(), z.min()), max(y.max(), z.max())
-    high = high if high > low else low + 1
-    column = np.round((x - x.min()) / (x.max() - x.min()) * (COLUMNS - 1)).astype(int)
-    canvas = [[" "] * COLUMNS for _ in range(ROWS)]
+    canvas = np.full((ROWS, COLUMNS), " ")
+    top, bottom = max(y.max(), z.max()), min(y.min(), z.min())
+    column = _places(x, x.min(), x.max(), COLUMNS)
     for series, mark in ((z, "-"), (y, "o")):
-        row = np.round((high - series) / (high - low) * (ROWS - 1)).astype(int)
-        for r, c in zip(row, column, strict=True):
-            canvas[r][c] = "X" if canvas[r][c] not in {" ", mark} else mark
-    labels = [_label(high, log_y), *[""] * (ROWS - 2), _label(low, log_y)]
-    ends = f"{_label(x.min(), log_x)} ... {_label(x.max(), log_x)}"
+        row = ROWS - 1 - _places(series, bottom, top, ROWS)
+        seen = np.zeros(canvas.shape, dtype=bool)
+        seen[row, column] = True
+        canvas[seen] = np.where(canvas[seen] == " ", mark, "X")
+    labels = [f"{top:.3g}", *[""] * (ROWS - 2), f"{bottom:.3g}"]
+    ends = f"{x.min():.3g} ... {x.max():.3g}"
     return [
         "  observed o, bound -, both X",
         *(f"  {label:>9} |{''.join(line).rstrip()}" for label, line in zip(labels, canvas, strict=True)),
@@ -184,5 +207,10 @@ def plot(steps: ArrayLike, observed: ArrayLike, bound: ArrayLike) -> list[str]:
     ]
 
 
-def _label(value: float, log: bool) -> str:
-    return f"{10.0**value if log else value:.3g}"
+def _places(values: np.ndarray, low: float, high: float, count: int) -> np.ndarray:
+    """Give the cell of each value on an axis from low to high, logarithmic where all is positive."""
+    if low > 0:
+        values, low, high = np.log10(values), np.log10(low), np.log10(high)
+    span = high / 2 - low / 2  # halves do not overflow
+    share = (values / 2 - low / 2) / span if span > 0 else np.ones(len(values))
+    return np.clip(np.round(share * (count - 1)), 0, count - 1).astype(int)

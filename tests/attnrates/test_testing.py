@@ -1,9 +1,11 @@
 """Assertions for anyone's tests: they pass, fail and explain themselves, as functions and as fixtures."""
 
 import dataclasses
+import time
 
 import numpy as np
 import pytest
+from jaxtyping import TypeCheckError
 
 import theory
 from attnrates.testing import assert_bound, assert_proved, assert_rate, plot
@@ -60,8 +62,16 @@ def test_what_is_not_claimed_fails_unless_allowed(run):
 
 @pytest.mark.parametrize(
     ("values", "bound", "options"),
-    [([1, 2], 2, {}), ([3, 2], [3, 2], {"sense": "lower"}), ([1.05], [1.0], {"tolerance": 0.1})],
+    [
+        ([1, 2], 2, {}),
+        ([3, 2], [3, 2], {"sense": "lower"}),
+        ([1.05], [1.0], {"tolerance": 0.1}),
+        ([1, 2], float("inf"), {}),
+        ([1, 2], -float("inf"), {"sense": "lower", "tolerance": 0.1}),
+        ([1, 2], 1e308, {"tolerance": 1e308}),
+    ],
 )
+@pytest.mark.filterwarnings("error")
 def test_a_bound_kept(values, bound, options):
     assert_bound(values, bound, **options)
 
@@ -73,6 +83,10 @@ def test_a_bound_kept(values, bound, options):
         ([1, 3], 2, {"steps": [10, 20], "sense": "lower"}, "first at step 10: observed 1 < bound 2"),
         ([1, float("nan")], 2, {}, "first at step 1: observed nan"),
         ([1.05], [1.0], {"tolerance": 0.01}, "first at step 0"),
+        ([1], float("nan"), {}, "observed 1 > bound nan"),
+        ([1e308, -1e308, 1.7e308], 0, {}, "1.7e+308 |"),
+        ([1.7976931348623157e308] * 2, 1e308, {}, "1.8e+308 |"),
+        ([1, 2], 0, {"steps": [2**62, 2**63 - 1]}, "first at step 4611686018427387904"),
     ],
 )
 def test_a_bound_broken(values, bound, options, says):
@@ -89,11 +103,33 @@ def test_a_bound_broken(values, bound, options, says):
         ([1, 2], [1, 2, 3], {}, "bound"),
         ([1, 2], 1, {"steps": [1]}, "steps"),
         ([1], 1, {"tolerance": float("nan")}, "tolerance"),
+        ([10**400], 1, {}, "values"),
+        ([1j], 1, {}, "values"),
+        (["1"], 1, {}, "values"),
+        ([1, 2], 1, {"steps": [0, float("nan")]}, "steps"),
+        ([1, 2], 1, {"steps": ["a", "b"]}, "steps"),
     ],
 )
 def test_bad_arguments_are_named(values, bound, options, names):
     with pytest.raises(InputError, match=names):
         assert_bound(values, bound, **options)
+
+
+def test_another_sense_and_another_page_are_refused():
+    """Taken for "lower", a misspelt sense would let a violation pass; a subclass could say anything."""
+    for call, arguments in ((assert_bound, ([1, 5], 2)), (assert_proved, ())):
+        refused = {assert_bound: {"sense": "Upper"}, assert_proved: {"theorem": 3}}[call]
+        with pytest.raises((InputError, TypeCheckError)):
+            call(*arguments, **refused)
+
+
+def test_many_values_are_drawn_in_no_time():
+    values = np.zeros(2_000_000)
+    values[-1] = 3
+    begin = time.process_time()
+    with pytest.raises(AssertionError, match="first at step 1999999"):
+        assert_bound(values, 1)
+    assert time.process_time() - begin < 5
 
 
 def test_the_plot_has_both_curves_and_their_ends():
