@@ -1,15 +1,18 @@
 """Checkpoints: the state of an unfinished training call in one file, replaced atomically.
 
-A checkpoint belongs to one call, told by `key`: the same problems, rules, initial values, steps, device and
-source code. The state holds every number that changes along the run, so a resumed run repeats the
-uninterrupted one bit for bit.
+A checkpoint belongs to one call, told by `key`: the same problems, rules, initial values, steps, engine,
+device and source code. The state holds every number that changes along the run, so a resumed run repeats the
+uninterrupted one bit for bit. Two calls at once in one folder would remove each other's files: the folder is
+claimed by a lock, which the system takes back from a process that dies.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,25 +22,65 @@ from numerics._npz import read_arrays
 from numerics.errors import InputError
 from numerics.files import atomic_write
 
+try:
+    import fcntl
+except ImportError:  # Windows: calls are not kept apart
+    fcntl = None  # type: ignore[assignment]
+
 FORMAT = "attnrates-checkpoint"
 _NAME = "checkpoint.npz"
+
+
+@contextlib.contextmanager
+def claimed(folder: str | os.PathLike[str]) -> Iterator[None]:
+    """Make the folder, and keep other calls out of it until the block ends or the process does.
+
+    Raises InputError when it cannot be made or written to, or when another call trains into it now.
+    """
+    name = os.fspath(folder)
+    try:
+        os.makedirs(name, exist_ok=True)
+        if not os.access(name, os.W_OK | os.X_OK):
+            raise InputError(f"{name}: cannot hold a checkpoint (not writable)")
+        handle = None if fcntl is None else os.open(name, os.O_RDONLY)
+    except OSError as error:
+        raise InputError(f"{name}: cannot hold a checkpoint ({error.strerror or error})") from None
+    try:
+        if handle is not None:
+            _lock(handle, name)
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+def _lock(handle: int, name: str) -> None:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise InputError(f"{name}: another training call is writing its checkpoints there now") from None
+    except OSError:
+        pass  # a file system without locks
 
 
 def write(
     folder: str | os.PathLike[str], key: dict[str, Any], rows: np.ndarray, state: dict[str, np.ndarray]
 ) -> None:
-    """Replace the folder's checkpoint by this state and the rows (recorded so far, B, columns)."""
-    Path(folder).mkdir(parents=True, exist_ok=True)
+    """Replace the checkpoint in a claimed folder by this state and the rows (recorded so far, B, columns)."""
     content = {"rows": rows} | {f"state.{name}": value for name, value in state.items()}
     header = {"format": np.array(FORMAT), "key": np.array(_text(key)), "hash": np.array(_digest(content))}
-    with atomic_write(Path(folder) / _NAME) as stream:
-        np.savez(stream, allow_pickle=False, **(header | content))
+    path = Path(folder) / _NAME
+    try:
+        with atomic_write(path) as stream:
+            np.savez(stream, allow_pickle=False, **(header | content))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror or error})") from None
 
 
 def read(
     folder: str | os.PathLike[str], key: dict[str, Any]
 ) -> tuple[np.ndarray, dict[str, np.ndarray]] | None:
-    """(rows, state) of the folder's checkpoint, None when there is none.
+    """(rows, state) of a claimed folder's checkpoint, None when there is none.
 
     Raises InputError when the file is damaged, no checkpoint, or another call's, naming what differs.
     """

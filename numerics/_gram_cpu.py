@@ -22,6 +22,8 @@ _SNAPSHOTS = 1 << 24  # numbers in the snapshots between two looks (128 MiB)
 class CompiledGram:
     """Runs in Gram space on the CPU; `geometries` has one entry a run, or one for all."""
 
+    name = "compiled loop"
+
     def __init__(
         self, geometries: Sequence[Geometry], laws: Sequence[Law], inits: Sequence[np.ndarray | None]
     ) -> None:
@@ -138,6 +140,8 @@ class LaneGram:
 
     `geometries` has one entry a run, all with equally long sequences, or one for all.
     """
+
+    name = "compiled loop, runs as lanes"
 
     def __init__(
         self, geometries: Sequence[Geometry], laws: Sequence[Law], inits: Sequence[np.ndarray | None]

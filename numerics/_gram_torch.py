@@ -42,6 +42,7 @@ class TorchGram:
         dense: bool,
     ) -> None:
         """Move the data to the device."""
+        self.name = "tensors, " + ("Gram matrix" if dense else "its factors")
         self.t, self.pace = 0, 64
         self._device, self._dtype, self._dense = device, dtype, dense
         runs = len(laws)

@@ -26,6 +26,8 @@ from numerics.steps import Law
 class JointGram:
     """Runs on the CPU, spread over threads; `layouts` has one entry a run, or one for all."""
 
+    name = "compiled loop over tokens"
+
     def __init__(
         self,
         layouts: Sequence[Tokens],

@@ -222,6 +222,8 @@ def _log_softplus(x: Tensor) -> Tensor:
 class JointWeight:
     """Runs in weight space, one after the other; `layouts` has one entry a run, or one for all."""
 
+    name = "weight space"
+
     pace = 16
 
     def __init__(

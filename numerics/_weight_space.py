@@ -28,6 +28,8 @@ OptimizerFactory = Callable[[list[torch.nn.Parameter]], torch.optim.Optimizer]
 class WeightSpace:
     """Iterates W (B, d, d) for B runs; `problems` and `targets` have one entry a run, or one for all."""
 
+    name = "weight space"
+
     def __init__(
         self,
         problems: Sequence[Problem],

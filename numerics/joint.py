@@ -112,12 +112,8 @@ def train_joint_batch(
         engine = JointGram(layouts, *laws, plan.inits, plan.decoder_inits)
     else:
         engine = JointWeight(layouts, *laws, plan.inits, plan.decoder_inits, where)
-    keep = None
-    if checkpoint is not None:
-        if checkpoint_every is not None and checkpoint_every < 1:
-            raise InputError(f"checkpoint_every must be a positive number of steps, not {checkpoint_every}")
-        every = checkpoint_every or max(1000, steps // 100)
-        keep = _Keeper(checkpoint, every, plan.key(grid, space, str(where)))
+    key = plan.key(grid, space, str(where))
+    keep = None if checkpoint is None else _Keeper(checkpoint, checkpoint_every, steps, key)
     kept = _drive(engine, grid, steps, keep, progress)
     name = torch.cuda.get_device_name(where) if where.type == "cuda" else "cpu"
     runs = []

@@ -37,6 +37,7 @@ _SLICE_SECONDS = 0.25  # how often the loop comes up for Ctrl-C and the progress
 class Engine(Protocol):
     """What the driver asks of a batch of runs in one space."""
 
+    name: str  # of what computes, where the bits of the same call may depend on it
     t: int
     pace: int  # steps that surely take less than a slice, to begin with
 
@@ -140,12 +141,8 @@ def train_batch(
     where = _device(device)
     grid = record_steps(record, steps)
     engine = _engine(plan, space, where, dtype, optimizer, memory_limit)
-    keep = None
-    if checkpoint is not None:
-        if checkpoint_every is not None and checkpoint_every < 1:
-            raise InputError(f"checkpoint_every must be a positive number of steps, not {checkpoint_every}")
-        every = checkpoint_every or max(1000, steps // 100)
-        keep = _Keeper(checkpoint, every, _key(plan, grid, space, str(where), dtype))
+    key = _key(plan, grid, space, str(where), dtype, engine.name)
+    keep = None if checkpoint is None else _Keeper(checkpoint, checkpoint_every, steps, key)
     rows = _drive(engine, grid, steps, keep, progress)
     return _runs(plan, grid, rows, engine.final(), space, where, dtype, steps)
 
@@ -310,13 +307,20 @@ def _engine(
 
 
 class _Keeper:
-    """Where and how often to write checkpoints."""
+    """Where and how often to write checkpoints: by default every 1000 steps, or a hundredth of the run."""
 
-    def __init__(self, folder: str | os.PathLike[str], every: int, key: dict[str, Any]) -> None:
-        self.folder, self.every, self.key = folder, every, key
+    def __init__(
+        self, folder: str | os.PathLike[str], every: int | None, steps: int, key: dict[str, Any]
+    ) -> None:
+        """Raise InputError unless `every` is a positive whole number or None."""
+        if every is None:
+            every = max(1000, steps // 100)
+        if isinstance(every, bool) or not isinstance(every, int | np.integer) or every < 1:
+            raise InputError(f"checkpoint_every must be a positive number of steps, not {every!r}")
+        self.folder, self.every, self.key = folder, int(every), key
 
 
-def _key(plan: _Plan, grid: np.ndarray, space: str, device: str, dtype: str) -> dict[str, Any]:
+def _key(plan: _Plan, grid: np.ndarray, space: str, device: str, dtype: str, engine: str) -> dict[str, Any]:
     """What makes two training calls the same one."""
     inits = hashlib.sha256()
     for init in plan.inits:
@@ -333,6 +337,7 @@ def _key(plan: _Plan, grid: np.ndarray, space: str, device: str, dtype: str) -> 
         "space": space,
         "device": device,
         "dtype": dtype,
+        "engine": engine,
         "source code": source_hash("*.py"),
     }
 
@@ -341,6 +346,13 @@ def _drive(
     engine: Engine, grid: np.ndarray, steps: int, keep: _Keeper | None, progress: bool
 ) -> Float[np.ndarray, "rows B columns"]:
     """Run the engine to the end in slices of a fraction of a second, writing checkpoints between them."""
+    with contextlib.nullcontext() if keep is None else _checkpoint.claimed(keep.folder):
+        return _driven(engine, grid, steps, keep, progress)
+
+
+def _driven(
+    engine: Engine, grid: np.ndarray, steps: int, keep: _Keeper | None, progress: bool
+) -> Float[np.ndarray, "rows B columns"]:
     parts: list[np.ndarray] = []
     found = None if keep is None else _checkpoint.read(keep.folder, keep.key)
     done = 0

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 import torch
 
-from numerics import GradientDescent, InputError, NormalizedGD, Polyak, max_margin, train
+import numerics._checkpoint as checkpoints
+from numerics import GradientDescent, InputError, NormalizedGD, Polyak, max_margin, train, train_joint
 from numerics._weight_space import OptimizerFactory
 from numerics.datasets import load
 from numerics.optim import NormalizedSGD, PolyakSGD
@@ -123,6 +124,66 @@ def test_another_calls_checkpoint_is_refused(tmp_path: Path, change: dict[str, A
     with pytest.raises(InputError, match=named) as caught:
         train(**(call | change), checkpoint=tmp_path)
     assert "\n" not in str(caught.value)
+
+
+def stopped_halfway(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Arguments of a call of 100 steps that left a checkpoint at step 50."""
+    write = checkpoints.write
+
+    def once(*arguments: Any) -> None:
+        write(*arguments)
+        raise KeyboardInterrupt
+
+    call = {"steps": 100, "checkpoint": folder, "checkpoint_every": 50}
+    problem = load("gaussian:n=6,T=8,d=10", 0)
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoints, "write", once)
+        with pytest.raises(KeyboardInterrupt):
+            train(problem, NormalizedGD(0.1), **call)
+    return call
+
+
+def test_another_engine_s_checkpoint_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where memory has become short, the factors take the Gram matrix's place: other bits, another state."""
+    call = stopped_halfway(tmp_path, monkeypatch)
+    problem = load("gaussian:n=6,T=8,d=10", 0)
+    with pytest.raises(InputError, match="belongs to another training call; its engine differ"):
+        train(problem, NormalizedGD(0.1), **call, memory_limit=45_000)
+    assert len(train(problem, NormalizedGD(0.1), **call).history) > 20
+
+
+def test_two_calls_do_not_share_a_folder(tmp_path: Path) -> None:
+    problem = load("gaussian:n=4,T=3,d=10", 0)
+    with checkpoints.claimed(tmp_path), pytest.raises(InputError, match="another training call is writing"):
+        train(problem, NormalizedGD(0.1), steps=10, checkpoint=tmp_path)
+    train(problem, NormalizedGD(0.1), steps=10, checkpoint=tmp_path)
+
+
+def test_what_is_left_of_a_write_that_was_killed_is_cleared_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = stopped_halfway(tmp_path, monkeypatch)
+    (tmp_path / ".checkpoint.npz.abc.tmp").write_bytes((tmp_path / "checkpoint.npz").read_bytes()[:100])
+    train(load("gaussian:n=6,T=8,d=10", 0), NormalizedGD(0.1), **call)
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint.npz"]
+
+
+@pytest.mark.parametrize("every", [0, -5])
+def test_checkpoint_every_is_a_number_of_steps(tmp_path: Path, every: int) -> None:
+    problem = load("gaussian:n=4,T=3,d=10", 0)
+    call: dict[str, Any] = {"steps": 10, "checkpoint": tmp_path, "checkpoint_every": every}
+    for train_both, rules in ((train, [NormalizedGD(0.1)]), (train_joint, [NormalizedGD(0.1)] * 2)):
+        with pytest.raises(InputError, match="checkpoint_every must be a positive number of steps"):
+            train_both(problem, *rules, **call)
+
+
+def test_a_folder_that_cannot_hold_a_checkpoint_is_refused_before_the_first_step(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    problem = load("gaussian:n=4,T=3,d=10", 0)
+    for folder in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(InputError, match="cannot hold a checkpoint"):
+            train(problem, NormalizedGD(0.1), steps=10, checkpoint=folder)
+    assert (tmp_path / "file").read_text() == "mine"
 
 
 @pytest.mark.parametrize("harm", ["truncate", "flip", "foreign"])
