@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from numerics.errors import InputError
+from numerics.files import TEXT_LIMIT, read_bytes
 from paper_figs.runs import Setting
 
 LARGEST = 1_000_000  # cells
@@ -63,11 +64,10 @@ def read(path: Path) -> Grid:
             and the entry are named.
     """
     try:
-        with path.open("rb") as stream:
-            content = tomllib.load(stream)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror or error}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        content = tomllib.loads(read_bytes(path, limit=TEXT_LIMIT).decode("utf-8"))
+    except InputError:
+        raise
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: is not TOML: {error}") from None
     try:
         return _grid(content)

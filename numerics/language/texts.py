@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from numerics._room import free_memory
 from numerics.errors import InputError
+from numerics.files import read_bytes
 from numerics.language.extra import package_folder
 
 FOLDERS = {  # the collection's folders by the names of its categories
@@ -102,10 +104,7 @@ def read_texts(path: str | Path) -> Texts:
     kind = Path(path).suffix.lower()
     if kind not in {".jsonl", ".csv"}:
         raise InputError(f"{name}: must be a .jsonl or .csv file with text and label")
-    try:
-        raw = Path(path).read_bytes()
-    except OSError as error:
-        raise InputError(f"{name}: {error.strerror or error}") from None
+    raw = read_bytes(path, limit=free_memory() // 8)
     content = _decode(name, raw)
     rows = _jsonl_rows(name, content) if kind == ".jsonl" else _csv_rows(name, content)
     texts: list[str] = []

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from numerics.errors import InputError
-from numerics.files import atomic_write
+from numerics.files import TEXT_LIMIT, atomic_write, read_bytes
 from numerics.run import source_hash
 from numerics.survey.cell import Cell
 from numerics.survey.intervals import interval
@@ -141,13 +141,13 @@ def _read(path: Path) -> dict[str, Tally]:
     if not path.exists():
         return {}
     try:
-        with path.open(encoding="utf-8", newline="") as stream:
-            reader = csv.DictReader(stream)
-            if reader.fieldnames != ["key", *_CELL, *_COUNTS, *_ENDS]:
-                raise InputError(f"{path}: is not a survey's table; not overwritten")
-            return {row["key"]: _tally(row) for row in reader}
+        text = read_bytes(path, limit=TEXT_LIMIT).decode("utf-8")
+        reader = csv.DictReader(io.StringIO(text, newline=""))
+        if reader.fieldnames != ["key", *_CELL, *_COUNTS, *_ENDS]:
+            raise InputError(f"{path}: is not a survey's table; not overwritten")
+        return {row["key"]: _tally(row) for row in reader}
     except (UnicodeDecodeError, csv.Error, TypeError, ValueError) as error:
-        if isinstance(error, InputError) and "survey's table" in str(error):
+        if isinstance(error, InputError) and str(error).startswith(f"{path}: "):
             raise
         raise InputError(f"{path}: is damaged ({error}); delete it to begin anew") from None
 
