@@ -110,6 +110,7 @@ def draw(frame: pd.DataFrame) -> Figure:
             ],
             loc="outside lower center",
             ncols=2,
+            handlelength=1.6,
         )
     return figure
 
@@ -141,8 +142,9 @@ def caption(part: Part, frame: pd.DataFrame) -> str:
     first = frame.iloc[0]
     trained = captions.rules({setting.rule: setting.step})
     return (
-        f"Attention over the patches of handwritten digits (data set {setting.data}, "
-        f"{captions.seeds([setting.seed])}) before training ($W_0=0$) and after "
+        "Attention over the patches of handwritten digits of "
+        f"{captions.data_set(setting, margin=True)}, {captions.seeds([setting.seed])}, before training "
+        "($W_0=0$) and after "
         f"${captions.number(setting.steps)}$ steps of {trained}. In the end {int(each['hit'].sum())} of "
         f"{len(each)} images attend most to their optimal token; the largest $1-p_i$ is "
         f"${captions.number(first['one_minus_p'], 2)}$ and $1-\\cos(W_t,W_{{\\mathrm{{mm}}}})$ is "

@@ -26,7 +26,8 @@ DATA = {
     "input": "bbc:business+tech,n=10,tokens=12,layer=0,query=mean",  # [CLS] would be the same everywhere
 }
 SHADE = "#004488"
-SIZE, PAD, JOINT = 8, 2.5, 0.6  # points: the font, the space around a word, and between its pieces
+SIZE, PAD, JOINT = 8, 3.2, 1.3  # points: the font, the space around a word, and after a piece
+JOINED = "·"  # stands before a piece that continues a word
 EACH = 3  # articles shown of each category
 COLUMNS = ("before", "after")
 
@@ -116,19 +117,20 @@ def draw(frame: pd.DataFrame) -> Figure:
             ],
             loc="outside lower center",
             ncols=2,
+            handlelength=1.6,
         )
     return figure
 
 
 def _strip(ax: Axes, part: pd.DataFrame) -> None:
-    """Two lines of boxes, one a piece; the pieces of one word touch. Lengths are in points."""
+    """Two lines of boxes, one a piece; a dot joins the pieces of one word. Lengths are in points."""
     words = [str(word) for word in part["word"]]
     starts = [not word.startswith("##") for word in words]
     ends = [*starts[1:], True]
-    shown = [word.removeprefix("##") for word in words]
+    shown = [word.replace("##", JOINED, 1) if word.startswith("##") else word for word in words]
     left = 0.0
     for tau, word in enumerate(shown):
-        before, after = PAD * starts[tau] + JOINT, PAD * ends[tau] + JOINT
+        before, after = PAD * starts[tau], PAD if ends[tau] else JOINT
         width = before + _width(word) + after
         for line, column in enumerate(COLUMNS):
             opacity = float(np.sqrt(part[column].iloc[tau]))  # the root keeps uniform attention visible
@@ -142,8 +144,8 @@ def _strip(ax: Axes, part: pd.DataFrame) -> None:
             ax.text(left + before, -line, word, color=color, **place)
         left += width
     for line, column in enumerate(COLUMNS):
-        ax.text(-3, -line, column, ha="right", va="center", fontsize=6, color="0.3")
-    ax.text(-30, -0.5, part["category"].iloc[0], ha="right", va="center", fontsize=7)
+        ax.text(-3, -line, column, ha="right", va="center", fontsize=7, color="0.3")
+    ax.text(-30, -0.5, part["category"].iloc[0], ha="right", va="center", fontsize=8)
     ax.set(xlim=(-70, max(72 * style.DOUBLE - 78, left)), ylim=(-1.5, 0.5), xticks=[], yticks=[])
     ax.grid(visible=False)
     ax.spines[:].set_visible(False)
@@ -169,7 +171,8 @@ def caption(part: Part, frame: pd.DataFrame) -> str:
         else "as MiniLM's last layer gives them in context, a word's also telling of its neighbours"
     )
     return (
-        f"Attention over the WordPieces of BBC news articles, with vectors {layer} (data set {setting.data}, "
+        f"Attention over the WordPieces of BBC news articles (a dot joins those of one word), with "
+        f"vectors {layer} (data set {setting.data}, "
         f"{captions.seeds([setting.seed])}; {EACH} of {len(each) // 2} articles of each category), before "
         f"training ($W_0=0$) and after ${number(setting.steps)}$ steps of {trained}. In the end "
         f"{int(each['hit'].sum())} of {len(each)} articles attend most to their optimal token; the largest "

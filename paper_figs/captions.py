@@ -5,6 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from numerics import max_margin
+from numerics.datasets import options, parse
+
+if TYPE_CHECKING:
+    from paper_figs.runs import Setting
 
 SPECIAL = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 SPECIAL |= {character: "\\" + character for character in "&%#_{}"}
@@ -20,15 +27,19 @@ def latex(text: str) -> str:
     )
 
 
-def figure(stem: str, caption: str) -> str:
-    """Give a LaTeX figure, to be input where STEM.pdf is found, with its caption and label."""
+def figure(stem: str, caption: str, *, wide: bool = False) -> str:
+    """Give a LaTeX figure, to be input where STEM.pdf is found, with its caption and label.
+
+    A `wide` one spans both columns of a paper that has two.
+    """
+    kind = "figure*" if wide else "figure"
     return (
-        "\\begin{figure}\n"
+        f"\\begin{{{kind}}}\n"
         "  \\centering\n"
         f"  \\includegraphics{{{stem}.pdf}}\n"
         f"  \\caption{{{latex(caption)}}}\n"
         f"  \\label{{fig:{stem}}}\n"
-        "\\end{figure}\n"
+        f"\\end{{{kind}}}\n"
     )
 
 
@@ -42,6 +53,21 @@ def number(value: float, digits: int = 4) -> str:
     mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
     power = rf"10^{{{int(exponent)}}}"
     return power if mantissa == "1" else rf"{mantissa}\cdot {power}"
+
+
+def data_set(setting: Setting, *, margin: bool = False) -> str:
+    """Name a run's data with their sizes and scales, given or default, and their `margin` g* where wanted."""
+    name, given = parse(setting.data)
+    values = options(name) | given
+    facts = [f"${key}={values[key]}$" for key in ("n", "T", "d") if key in values]
+    facts += [f"{key} ${number(values[key])}$" for key in ("signal", "noise") if key in values]
+    facts += [f"{key} {values[key]}" for key in ("classes",) if key in values]
+    facts += [f"{key} ${values[key]}$" for key in ("tokens",) if key in values]
+    if "patch" in values:
+        facts.append(f"patches of ${values['patch']}\\times{values['patch']}$ pixels")
+    if margin:
+        facts.append(f"margin $g^*={number(max_margin(setting.problem()).margin)}$")
+    return f"the data set {name} ({', '.join(facts)})"
 
 
 def rules(steps: Mapping[str, float | None]) -> str:

@@ -113,7 +113,7 @@ def draw(frame: pd.DataFrame) -> Figure:
         ax.set_xlim(1, frame["step"].max())
         ax.set_ylim(curves["value"].min() / 2, HIGHEST)
         ax.yaxis.set_major_locator(LogLocator(numticks=8))
-        figure.legend(handles=_legend(curves), loc="outside lower center", ncols=2, handlelength=2.6)
+        figure.legend(handles=_legend(curves), loc="outside lower center", ncols=2)
     return figure
 
 
@@ -178,8 +178,9 @@ def caption(part: Part, frame: pd.DataFrame) -> str:
     ]
     predicted = f" The predicted asymptotes (pale) are {captions.listed(constants)}." if constants else ""
     return (
-        f"Distance in direction to the max-margin solution on the data set {first.data} "
-        f"({captions.seeds([first.seed])}) from $W_0=0$: {steps}, between the bounds proved for them: a "
+        f"Distance in direction to the max-margin solution on "
+        f"{captions.data_set(first, margin=True)}, {captions.seeds([first.seed])}, from $W_0=0$: "
+        f"{steps}, between the bounds proved for them: a "
         "posteriori (global-direction, through the recorded path), a priori (through $t$ alone) and sharp."
         f"{predicted} The straight line has the slope of the paper's rate, $t^{{-1/2}}$ for "
         r"$\|W_t/\|W_t\|-W_{\mathrm{mm}}/\|W_{\mathrm{mm}}\|\|=\sqrt{2(1-\cos)}$."

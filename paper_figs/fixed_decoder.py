@@ -144,8 +144,9 @@ def caption(part: Part, frame: pd.DataFrame) -> str:
         else "No bound is claimed: a hypothesis of each theorem fails on these data."
     )
     return (
-        f"Training $W$ with a fixed decoder on the data set {first.data} ({captions.seeds([first.seed])}) "
-        f"from $W_0=0$, ${captions.number(first.steps)}$ steps of {steps}: (a) the training loss less its "
+        f"Training $W$ with a fixed decoder on {captions.data_set(first, margin=True)}, "
+        f"{captions.seeds([first.seed])}, from $W_0=0$, ${captions.number(first.steps)}$ steps of "
+        f"{steps}: (a) the training loss less its "
         "infimum, (b) the norm of the weights, (c) the attention off the optimal token, at its largest, "
         rf"(d) the distance in direction to the max-margin solution $W_{{\mathrm{{mm}}}}$. {dotted}"
     )

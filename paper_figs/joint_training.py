@@ -130,7 +130,7 @@ def draw(frame: pd.DataFrame) -> Figure:
         for letter, title, ax in zip("abcd", titles, (loss, direction, attention, decoder), strict=True):
             ax.set_title(f"({letter}) {title}", loc="left")
         attention.text(0.03, 0.93, _found(frame), transform=attention.transAxes, va="top", fontsize=7)
-        figure.legend(handles=_legend(frame), loc="outside lower center", ncols=3, handlelength=2.6)
+        figure.legend(handles=_legend(frame), loc="outside lower center", ncols=3)
     return figure
 
 
@@ -144,19 +144,19 @@ def _bound_curve(ax: Axes, look: style.Look, x: Any, y: Any) -> None:
 
 
 def _guide(ax: Axes, frame: pd.DataFrame) -> None:
-    """Draw the slope of the paper's rate below the run of normalized GD."""
+    """Draw the slope of the paper's rate above the run of normalized GD: below it Polyak passes."""
     run = frame[frame["rule"] == "ngd"]
     end, value = run["step"].iloc[-1], run["direction_gap"].iloc[-1]
     steps = np.array([end / 30, 0.8 * end])
-    values = 0.25 * value * (steps / end) ** (-2 / 3)
+    values = 6 * value * (steps / end) ** (-2 / 3)
     ax.plot(steps, values, color="0.35", linewidth=0.8)
     ax.annotate(
         "$t^{-2/3}$",
         (steps[0], values[0]),
-        xytext=(-3, 0),
+        xytext=(2, 2),
         textcoords="offset points",
-        ha="right",
-        va="center",
+        ha="left",
+        va="bottom",
         fontsize=7,
         color="0.35",
     )
@@ -183,6 +183,19 @@ def _legend(frame: pd.DataFrame) -> list[Line2D]:
     return [*handles, solid, dotted]
 
 
+def _dotted(frame: pd.DataFrame) -> str:
+    """Name the theorems whose bounds are shown."""
+    claimed = [
+        f"({letter}) {' and '.join(BOUNDS[name])}"
+        for letter, name, column in (
+            ("a", "loss", "bound_minus_log_loss"),
+            ("b", "direction_gap", "bound_direction_gap"),
+        )
+        if frame[column].notna().any()
+    ]
+    return f" Dotted, where claimed: the best bound of {captions.listed(claimed)}." if claimed else ""
+
+
 def rate(frame: pd.DataFrame) -> tuple[float, float]:
     """Give the least and the largest -log L/t^(1/3) of normalized GD over the last decade."""
     run = frame[(frame["rule"] == "ngd") & (frame["step"] >= frame["step"].max() / 10)]
@@ -197,13 +210,14 @@ def caption(part: Part, frame: pd.DataFrame) -> str:
     low, high = rate(frame)
     last = frame[(frame["rule"] == "ngd") & (frame["step"] == frame["step"].max())].iloc[0]
     return (
-        f"Joint training of $W$ and the decoder $u$, from zero, on the data set {first.data} "
-        f"({captions.seeds([first.seed])}, ${captions.number(first.steps)}$ steps), both by "
+        "Joint training of $W$ and the decoder $u$, from zero, on "
+        f"{captions.data_set(first)}, {captions.seeds([first.seed])}, "
+        f"${captions.number(first.steps)}$ steps, both by "
         f"{captions.rules(steps)}; the steps of normalized GD decay like $(t+1)^{{-2/3}}$. (a) The loss: for "
         f"normalized GD $-\\log L/t^{{1/3}}$ stays between ${captions.number(low, 3)}$ and "
         f"${captions.number(high, 3)}$ over the last decade; Polyak, whose steps do not decay, leaves the "
         "panel. (b) The distance of $W$ in direction from the max-margin solution of the tokens that are "
         f"optimal in the end, ${captions.number(last['direction_gap'], 2)}$ for normalized GD. (c) The "
         f"attention off these tokens: the {_found(frame)}. (d) The decoder: how far its margin on them is "
-        "below the largest, and its direction from that of its own max margin."
+        f"below the largest, and its direction from that of its own max margin.{_dotted(frame)}"
     )

@@ -147,21 +147,23 @@ def draw(frame: pd.DataFrame) -> Figure:
             (left, "(a) direction", r"$1-\cos(W_t,W_{\mathrm{mm}})$"),
             (right, "(b) error of the direction", "relative error of $1-\\cos$"),
         ):
-            _saturation(ax, frame)
+            _saturation(ax, frame, named=ax is left)  # in the right one the names would cross the curves
             ax.set(xscale="log", yscale="log", xlabel="iteration $t$", ylabel=label)
             ax.set_title(title, loc="left")
             ax.set_xlim(1, frame["step"].max())
             ax.yaxis.set_major_locator(LogLocator(numticks=8))
             ax.yaxis.set_minor_locator(NullLocator())
-        figure.legend(loc="outside lower center", ncols=4, handlelength=2.6)
+        figure.legend(loc="outside lower center", ncols=4)
     return figure
 
 
-def _saturation(ax: Axes, frame: pd.DataFrame) -> None:
+def _saturation(ax: Axes, frame: pd.DataFrame, *, named: bool) -> None:
     """Mark where the largest attention that is still below 1 has rounded to 1, in either precision."""
     for name, step in saturation(frame).items():
         color = LOOKS[name]["color"]
         ax.axvline(step, color=color, linewidth=0.8, linestyle=":", zorder=1)
+        if not named:
+            continue
         ax.annotate(
             f"$1-p<2^{{-{ROUNDS_TO_ONE[name]}}}$",
             (step, 0),
@@ -171,7 +173,7 @@ def _saturation(ax: Axes, frame: pd.DataFrame) -> None:
             rotation=90,
             ha="right",
             va="bottom",
-            fontsize=6,
+            fontsize=7,
             color=color,
         )
 
@@ -205,8 +207,9 @@ def caption(part: Part, frame: pd.DataFrame) -> str:
     )
     return (
         f"Why the log domain: normalized GD ($\\eta={captions.number(setting.step)}$, "
-        f"${captions.number(setting.steps)}$ steps from $W_0=0$) on the data set {setting.data} "
-        f"({captions.seeds([setting.seed])}), trained by the usual autograd loop in two precisions, by this "
+        f"${captions.number(setting.steps)}$ steps from $W_0=0$) on "
+        f"{captions.data_set(setting, margin=True)}, {captions.seeds([setting.seed])}, "
+        f"trained by the usual autograd loop in two precisions, by this "
         "package, and in ball arithmetic, which encloses the exact run. (a) The distance in direction; (b) "
         f"its relative error against the balls, at the end {captions.listed(said)}. Dotted: every $1-p_i$ is "
         f"below the rounding of 1 from {where} on."

@@ -51,6 +51,7 @@ PARAMETERS: Any = {
     "xtick.labelsize": 7,
     "ytick.labelsize": 7,
     "legend.fontsize": 7,
+    "legend.handlelength": 3.0,  # long enough for a dash on either side of the marker
     "axes.linewidth": 0.6,
     "axes.grid": True,
     "grid.color": "0.9",

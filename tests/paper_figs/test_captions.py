@@ -44,12 +44,24 @@ def test_words():
     assert captions.rules({"gd": 10.0, "polyak": None}) == r"GD with $\eta=10$ and Polyak"
 
 
+def test_a_data_set_is_named_with_its_sizes_and_margin():
+    digits = captions.data_set(Setting(data="digits:3v5,n=4", rule="gd", step=1.0, steps=1), margin=True)
+    assert digits.startswith("the data set digits ($n=4$, classes 3v5, patches of $2\\times2$ pixels, margin")
+    assert float(re.findall(r"g\^\*=([0-9.]+)\$", digits)[0]) > 0
+
+
+def test_a_figure_of_two_columns_spans_both():
+    assert "\\begin{figure*}" in captions.figure("a", "b", wide=True)
+    assert "\\end{figure}" in captions.figure("a", "b")
+
+
 def test_a_caption_names_its_settings():
     settings = [Setting(data="gaussian", rule="ngd", step=0.25, steps=77, seed=seed) for seed in (3, 4)]
-    frame = pd.DataFrame({"theorem": ["a", "b"], "worst": [0.5, 1e-3]})
+    frame = pd.DataFrame({"theorem": ["a", "b"], "worst": [0.5, 1e-3], "median": [0.1, 1e-30], "final": 0.1})
     text = tightness.caption(figures.Part(settings=settings), frame)
     for fact in (
-        "gaussian",
+        "the data set gaussian ($n=5$, $T=4$, $d=400$, signal $2$, noise $0.1$)",
+        "below $10^{-9}$ leave",
         "$77$ steps",
         r"$\eta=0.25$",
         "seeds 3 and 4",

@@ -17,9 +17,9 @@ def made(tmp_path_factory):
     out = tmp_path_factory.mktemp("figures")
     files = figures.make("tightness", out, out / "runs", quick=True)
     assert [path.name for path in files] == [
-        f"tightness-gaussian.{end}" for end in ("pdf", "png", "csv", "tex")
+        f"tightness-{part}.{end}" for part in ("gaussian", "joint") for end in ("pdf", "png", "csv", "tex")
     ]
-    return out, pd.read_csv(files[2])
+    return out, pd.read_csv(files[2]), pd.read_csv(files[6])
 
 
 def test_the_theorems_about_runs_are_there_for_the_rules_they_speak_of(made):
@@ -36,6 +36,29 @@ def test_the_theorems_about_runs_are_there_for_the_rules_they_speak_of(made):
         assert own
         assert all(rules[theorem] == {rule} for theorem in own)
     assert (frame["seeds"] == 3).sum() > 30
+
+
+def test_together_the_parts_show_every_theorem_about_runs(made):
+    known = {key for key, page in theory.theorems().items() if page.rate}
+    joint = {key for key in known if key.startswith("joint-")}
+    assert len(joint) >= 15
+    assert set(made[2]["theorem"]) == joint
+    assert known - joint - set(made[1]["theorem"]) <= {"polyak-step-upper-direction"}
+
+
+def test_a_joint_bound_is_kept(made):
+    frame = made[2]
+    assert (frame["worst"] <= 1 + 1e-9).all()
+    assert (frame[["median", "final"]].max(axis=1) <= frame["worst"] * (1 + 1e-9)).all()
+    rules = frame.groupby("theorem")["rule"].agg(set)
+    assert rules["joint-loss"] == {"gd", "ngd", "polyak"}
+    assert rules["joint-loss-rate"] == {"ngd"}  # the schedule's
+
+
+def test_each_picture_fits_a_page_with_its_caption(made):
+    for part in ("gaussian", "joint"):
+        picture = imread(made[0] / f"tightness-{part}.png")
+        assert picture.shape[0] <= 8 * style.PNG_DPI
 
 
 def test_every_bound_is_kept_and_the_worst_is_the_worst(made):
