@@ -59,11 +59,12 @@ def reproduce(out: Path, *, quick: bool, console: Console) -> bool:
 
 def train(folder: Path, *, quick: bool, console: Console) -> None:
     """Train the standard runs that are not in `folder` yet; W_mm is computed once for each problem."""
-    for settings in experiments.standard(quick=quick).values():
+    for settings in (experiments.standard(quick=quick) | experiments.joint(quick=quick)).values():
         targets: dict[str, MaxMargin | None] = {}
         for number, setting in enumerate(settings, start=1):
             problem = setting.problem()
-            if not (folder / setting.name).exists() and problem.hash not in targets:
+            anew = setting.decoder is None and not (folder / setting.name).exists()
+            if anew and problem.hash not in targets:
                 targets[problem.hash] = _target(problem)
             _, kept = runs.make(
                 setting,

@@ -39,6 +39,7 @@ HYPOTHESES = (
     ("zero start", "the run started at W = 0"),
     ("cap", "Polyak's step has a cap"),
     ("balance", "the balanced point exists and is enclosed"),
+    ("support", "the constraints of margin 1 are certified; all other margins are larger"),
     ("bounded steps", "no step is longer than a known e_max"),
     ("short steps", "no step is longer than twice the margin over the squared R_B"),
     ("recorded", "what the bound speaks of was recorded, from some step on"),

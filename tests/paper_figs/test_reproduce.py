@@ -24,7 +24,8 @@ def reproduced(tmp_path_factory, few_proofs):
 
 
 def settings():
-    return [setting for group in experiments.standard(quick=True).values() for setting in group]
+    groups = experiments.standard(quick=True) | experiments.joint(quick=True)
+    return [setting for group in groups.values() for setting in group]
 
 
 def test_the_standard_runs_cover_both_data_sets_and_all_rules():
@@ -32,6 +33,7 @@ def test_the_standard_runs_cover_both_data_sets_and_all_rules():
         for group in experiments.standard(quick=quick).values():
             assert {setting.rule for setting in group} == {"gd", "ngd", "polyak"}
     assert set(experiments.standard()) == {"gaussian", "digits"}
+    assert all(setting.decoder for group in experiments.joint().values() for setting in group)
 
 
 def test_everything_is_there_and_a_second_call_recomputes_nothing(attnrates, reproduced, monkeypatch):
@@ -50,7 +52,7 @@ def test_everything_is_there_and_a_second_call_recomputes_nothing(attnrates, rep
         assert str(reproduced / "figures" / name) in "".join(result.out.split("\n"))
     last = result.out.rstrip().splitlines()[-1]
     assert last == f"report: {reproduced / 'report.html'}"
-    assert "6 runs: " in result.out
+    assert "8 runs: " in result.out
     assert "0 violated" in result.out
     table = result.out[result.out.index("worst ratio") :]
     assert all(setting.name in table for setting in settings())
