@@ -18,6 +18,8 @@ def report(*, out: Path, source: Path | None, quick: bool) -> int:
     runs.writable(out.parent)
     if out.is_dir():
         raise InputError(f"{out}: is a folder; --out names the HTML file")
+    if out.exists() and not out.is_file():
+        raise InputError(f"{out}: is not a regular file; not replaced")
     err = console(stderr=True)
     with tempfile.TemporaryDirectory(prefix="attnrates-") as temporary:
         if source is None:

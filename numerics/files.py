@@ -20,9 +20,12 @@ TEXT_LIMIT = 1 << 28  # bytes of a text file
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """Yield a binary file that replaces `path` when the block ends well, and vanishes when it raises.
 
-    The temporary file lies in the same folder, so that the final rename never crosses a file system.
+    The temporary file lies in the same folder, so that the final rename never crosses a file system. Raises
+    InputError when a folder, a device or a pipe stands there, which must not be replaced.
     """
     target = Path(path)
+    if target.exists() and not target.is_file():
+        raise InputError(f"{target}: is not a regular file; not replaced")
     handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
     try:
         with os.fdopen(handle, "wb") as stream:
