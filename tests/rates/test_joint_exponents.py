@@ -73,20 +73,20 @@ def test_other_steps_show_it_as_well(step: float) -> None:
     assert rate.max() / rate.min() - 1 < 0.05
 
 
+CLAIMED = [  # the quantity, what it is a power of (see interval), the exponent
+    ("loss", 0, 1 / 3),
+    ("loss", 2, 1),
+    ("attention", 0, 1 / 3),
+    ("attention", 1, 1),
+    ("direction", 0, -2 / 3),
+    ("direction", 1, -2),
+    ("alignment", 0, -2 / 3),
+    ("alignment", 2, -2),
+]
+
+
 @pytest.mark.parametrize("data", [STRONG_SIGNAL, WEAK_SIGNAL], ids=["strong", "weak"])
-@pytest.mark.parametrize(
-    ("name", "against", "exponent"),
-    [
-        ("loss", 0, 1 / 3),
-        ("loss", 2, 1),
-        ("attention", 0, 1 / 3),
-        ("attention", 1, 1),
-        ("direction", 0, -2 / 3),
-        ("direction", 1, -2),
-        ("alignment", 0, -2 / 3),
-        ("alignment", 2, -2),
-    ],
-)
+@pytest.mark.parametrize(("name", "against", "exponent"), CLAIMED)
 def test_exponents(data: str, name: str, against: int, exponent: float) -> None:
     lo, hi = interval(data, name, against)
     variable = ("t", "E", "F")[against]
@@ -94,6 +94,13 @@ def test_exponents(data: str, name: str, against: int, exponent: float) -> None:
     closer, further = (0.97, 1.07) if against else (0.99, 1.12)
     low, high = sorted((closer * exponent, further * exponent))
     assert low < lo <= hi < high
+
+
+@pytest.mark.parametrize("factor", [0.85, 1.15])
+@pytest.mark.parametrize(("name", "against", "exponent"), CLAIMED)
+def test_a_corrupted_exponent_is_seen(name: str, against: int, exponent: float, factor: float) -> None:
+    with pytest.raises(AssertionError):
+        test_exponents(STRONG_SIGNAL, name, against, factor * exponent)
 
 
 def test_the_decoder_s_margin_tends_to_the_largest() -> None:
