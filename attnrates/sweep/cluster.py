@@ -81,7 +81,8 @@ def _local(workers: int) -> LocalCluster:
                 threads_per_worker=1,
                 processes=True,
                 host="127.0.0.1",
-                dashboard_address=None,
+                dashboard_address="127.0.0.1:0",  # any free port; Dask serves its pages, dashboard or not
+                scheduler_kwargs={"dashboard": False},
                 silence_logs=50,
             )
         except RuntimeError as error:  # what Dask raises when a worker does not start

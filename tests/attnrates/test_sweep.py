@@ -4,9 +4,11 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -57,9 +59,9 @@ def start(*arguments, **environment):
     )
 
 
-def sweep(*arguments):
+def sweep(*arguments, seconds=540):
     process = start(*arguments)
-    out, err = process.communicate(timeout=540)
+    out, err = process.communicate(timeout=seconds)
     return process.returncode, out, err
 
 
@@ -275,6 +277,16 @@ def test_a_killed_scheduler_ends_the_sweep_and_another_takes_over(undisturbed, c
     assert content(tmp_path / "out") == content(out)
 
 
+def test_a_port_in_use_is_no_concern(tmp_path):
+    with socket.socket() as taken:
+        with suppress(OSError):  # taken by someone else is as good
+            taken.bind(("127.0.0.1", 8787))  # Dask's own choice
+            taken.listen()
+        code, _, err = sweep(grid(tmp_path, seeds=1), "--out", tmp_path / "out", "--workers", 1)
+    assert code == 0, err
+    assert "8787" not in err
+
+
 def test_no_scheduler_at_the_address(tmp_path, monkeypatch, attnrates):
     monkeypatch.setattr("attnrates.sweep.cluster.SILENCE", 1.0)
     for address in ("tcp://127.0.0.1:9", "nonsense", "tcp://"):
@@ -310,19 +322,22 @@ def test_a_full_disk_leaves_whole_files_only(undisturbed, tmp_path):
 def test_two_thousand_cells_with_a_worker_killed_every_few_seconds(tmp_path):
     path = grid(tmp_path, seeds=334)
     assert len(grids.read(path).cells) >= 2_000
-    code, _, err = sweep(path, "--out", tmp_path / "calm")
+    code, _, err = sweep(path, "--out", tmp_path / "calm", seconds=3600)
     assert code == 0, err
     process = start(path, "--out", tmp_path / "stormy", "--workers", 2)
     killed = finished = 0
     moved = time.monotonic()
     while process.poll() is None:
         time.sleep(3)
-        for worker in workers_of(process)[-1:]:
-            worker.send_signal(signal.SIGKILL)
-            killed += 1
         before, finished = finished, len(list((tmp_path / "stormy" / "history").rglob("*.parquet")))
-        moved = time.monotonic() if finished > before else moved
-        assert time.monotonic() - moved < 300, f"no cell in five minutes after {finished}"
+        if finished > before:  # on a slow machine workers start, too, before the next one is killed
+            moved = time.monotonic()
+            for worker in workers_of(process)[-1:]:
+                worker.send_signal(signal.SIGKILL)
+                killed += 1
+        elif time.monotonic() - moved > 300:
+            process.kill()
+            pytest.fail(f"no cell in five minutes, after {finished}")
     _, err = process.communicate()
     assert process.returncode == 0, err
     print(f"{killed} workers killed")
