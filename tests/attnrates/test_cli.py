@@ -1,11 +1,21 @@
 """The command line as a whole: light start, help, usage errors, closed pipes, defects."""
 
+import os
+import shutil
 import subprocess
 import sys
+import zipfile
+from pathlib import Path
 
 import pytest
+import typer.main
 
-COMMANDS = ("verify", "train", "check", "figures", "report", "reproduce")
+import theory
+from attnrates.cli import app
+from numerics import Run
+
+ROOT = Path(__file__).parents[2]
+COMMANDS = sorted(typer.main.get_command(app).commands)
 
 
 def python(code: str) -> subprocess.CompletedProcess[str]:
@@ -29,7 +39,7 @@ def test_help_does_not_import_torch(arguments):
 def test_each_command_has_help_with_an_example(attnrates, command):
     result = attnrates(command, "--help")
     assert result.code == 0
-    assert "Example: attnrates " + command in result.out
+    assert f"attnrates {command}" in result.out[result.out.index("Example") :]
     assert command in attnrates("--help").out
 
 
@@ -85,3 +95,106 @@ def test_a_defect_is_not_mistaken_for_a_verdict(attnrates, monkeypatch, tmp_path
     assert result.code == 3
     assert "ZeroDivisionError" in result.err
     assert "defect" in result.err.splitlines()[-1]
+
+
+def complete(words: str) -> list[str]:
+    """What bash offers after these words, by running the script that --show-completion prints."""
+    attnrates = Path(sys.executable).with_name("attnrates")
+    script = subprocess.run(
+        [attnrates, "--show-completion", "bash"], capture_output=True, text=True, check=True
+    )
+    last = len(words.split(" ")) - 1
+    code = f"{script.stdout}\nCOMP_WORDS=({words}); COMP_CWORD={last}\n"
+    code += '_attnrates_completion attnrates; printf "%s\\n" "${COMPREPLY[@]}"'
+    path = f"{attnrates.parent}{os.pathsep}{os.environ['PATH']}"
+    result = subprocess.run(
+        ["bash", "-c", code], capture_output=True, text=True, check=True, env=os.environ | {"PATH": path}
+    )
+    return result.stdout.split()
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+def test_bash_completes_commands_and_options():
+    assert complete("attnrates ver") == ["verify"]
+    assert complete("attnrates train --dec") == ["--decoder-rule", "--decoder-step", "--decoder-exponent"]
+    assert set(complete("attnrates train --rule ")) >= {"gd", "ngd", "polyak"}
+
+
+@pytest.mark.parametrize("columns", [40, 64, 200])
+def test_no_width_cuts_anything_off(attnrates, made_runs, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    result = attnrates("check", made_runs)
+    assert result.code == 0
+    assert "…" not in result.out
+    squeezed = "".join(result.out.split())
+    for run in made_runs.iterdir():
+        assert run.name in result.out  # names are never folded
+        for verdict in theory.check_all(Run.load(run))[:3]:
+            assert verdict.theorem in squeezed or columns == 64
+    names = {path.name for path in made_runs.iterdir()}
+    assert max(len(line) for line in result.out.splitlines() if line not in names) <= columns
+
+
+def test_no_gpu_is_said(attnrates, tmp_path, monkeypatch):
+    import torch
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    result = attnrates(
+        "train", "--data", "gaussian", "--rule", "ngd", "--step", "1", "--device", "cuda", "--out", tmp_path
+    )
+    assert (result.code, result.out) == (2, "")
+    assert result.err.count("\n") == 1
+    assert "this machine has none that torch can use" in result.err
+
+
+def test_runs_and_verdicts_display_in_a_notebook(made_runs):
+    run = Run.load(next(made_runs.glob("*ngd*")))
+    html = run._repr_html_()
+    assert html.startswith("<table>")
+    assert run.problem.hash[:12] in html
+    verdict = theory.check(run, "norm-growth")
+    assert "norm-growth" in verdict._repr_html_()
+    assert "holds" in verdict._repr_html_()
+    odd = type(verdict)(**(vars(verdict) | {"theorem": "<script>alert(1)</script>"}))
+    assert "<script" not in odd._repr_html_()
+
+
+def test_an_interrupt_while_an_extension_loads_is_an_interrupt(attnrates, monkeypatch, tmp_path):
+    def loading(folder):
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            raise ImportError(f"initialization failed {folder}") from None
+
+    monkeypatch.setattr("attnrates._check.check_folder", loading)
+    result = attnrates("check", tmp_path)
+    assert result.code == 130
+    assert result.err.count("\n") == 1
+
+
+def test_the_citation_file_has_the_fields_of_its_schema():
+    yaml = pytest.importorskip("yaml")
+    entry = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert {"cff-version", "message", "title", "authors"} <= set(entry)
+    assert entry["cff-version"] == "1.2.0"
+    assert entry["type"] in {"software", "dataset"}
+    assert all(
+        "name" in author or {"family-names", "given-names"} <= set(author) for author in entry["authors"]
+    )
+    for reference in entry["references"]:
+        assert {"authors", "title", "type"} <= set(reference)
+    from attnrates import __version__
+
+    assert str(entry["version"]) == __version__
+    assert f"## {__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_the_wheel_ships_type_information_and_licence(tmp_path):
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as file:
+        names = set(file.namelist())
+    assert {f"{room}/py.typed" for room in ("attnrates", "numerics", "paper_figs", "theory")} <= names
+    assert any(name.endswith("/LICENSE") for name in names)
+    assert not any(name.startswith("tests/") or name.endswith(".nbc") for name in names)

@@ -144,6 +144,28 @@ def test_foreign_folders_are_refused(tmp_path: Path, content: bytes) -> None:
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "key", ["rule", "steps", "space", "seed", "device", "code", "versions", "target_solver"]
+)
+def test_a_manifest_altered_by_hand_is_refused(run: Run, tmp_path: Path, key: str) -> None:
+    folder = run.save(tmp_path / "run")
+    manifest = json.loads((folder / "manifest.json").read_text())
+    other = {"rule": {"name": "ngd", "step": 0.2, "exponent": 0.25}, "steps": 51, "space": "gram", "seed": 1}
+    manifest[key] = other.get(key, "other")
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(InputError, match=r"manifest\.json: does not match its own digest|target_solver"):
+        Run.load(folder)
+
+
+def test_a_run_names_what_determines_it(run: Run, tmp_path: Path) -> None:
+    manifest = Run.load(run.save(tmp_path / "run")).manifest
+    assert manifest["problem_hash"] == run.problem.hash
+    assert {"rule", "steps", "seed", "device", "dtype", "code"} <= set(manifest)
+    packages = {"python", "attnrates", "numpy", "scipy", "torch", "numba", "llvmlite", "python-flint"}
+    assert packages <= set(manifest["versions"])
+    assert all(isinstance(version, str) and version for version in manifest["versions"].values())
+
+
 def test_another_problems_file_is_refused(run: Run, tmp_path: Path) -> None:
     folder = run.save(tmp_path / "run")
     load("gaussian:n=3,T=3,d=8", 1).save(folder / "problem.npz")
