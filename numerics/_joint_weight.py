@@ -128,7 +128,8 @@ class _One:
             self.W += (length * inverse) * direction
             self.b += (length * inverse) * c
             along = float(c[at, best].sum()) * inverse
-            moved[:4] = length, length**2, length * along, length**2 / before if before > 0 else 0.0
+            square = length * length  # not a power: that raises where it overflows
+            moved[:4] = length, square, length * along, square / before if before > 0 else 0.0
         if decoder_length > 0:
             before = float(torch.linalg.vector_norm(self.u))
             scale = decoder_length / decoder_norm
@@ -136,12 +137,13 @@ class _One:
             self.q += scale * w
             moved[4:] = (
                 decoder_length,
-                decoder_length**2,
+                decoder_length * decoder_length,
                 scale * float(weight.sum()),
                 scale * float((weight * leak).sum()),
-                decoder_length**2 / before if before > 0 else 0.0,
+                decoder_length * decoder_length / before if before > 0 else 0.0,
             )
-        self.sums += moved
+        with np.errstate(over="ignore"):  # reported by the driver
+            self.sums += moved
         return kept
 
     def _look(
@@ -252,7 +254,14 @@ class JointWeight:
     def finite(self) -> np.ndarray:
         """Which runs are still made of finite numbers, (B,)."""
         return np.array(
-            [bool(torch.isfinite(run.W).all()) and bool(torch.isfinite(run.u).all()) for run in self._runs]
+            [
+                bool(
+                    torch.isfinite(run.W).all()
+                    and torch.isfinite(run.u).all()
+                    and np.isfinite(run.sums).all()
+                )
+                for run in self._runs
+            ]
         )
 
     def final(self) -> list[dict[str, np.ndarray]]:

@@ -376,7 +376,7 @@ def _driven(
             if not engine.finite().all():
                 bad = int(np.argmin(engine.finite()))
                 raise InputError(
-                    f"run {bad}: W overflowed by step {engine.t}; choose a smaller step or a cap "
+                    f"run {bad} overflowed by step {engine.t}; choose smaller steps or a cap "
                     "(for Polyak, --step caps it)"
                 )
             if keep is not None and (engine.t % keep.every == 0 or engine.t == steps):

@@ -158,6 +158,15 @@ def test_the_columns_are_right_even_below_1e_minus_300(
 
 
 @pytest.mark.parametrize("space", ["gram", "weight"])
+@pytest.mark.parametrize("long", ["weights", "decoder"])
+def test_steps_that_overflow_are_refused(space: str, long: str) -> None:
+    problem = load("gaussian:n=4,T=3,d=20", 0)
+    rules = NGD, NormalizedGD(1e308)
+    with pytest.raises(InputError, match="run 0 overflowed by step"):
+        train_joint(problem, *(rules if long == "decoder" else rules[::-1]), steps=50, space=space)
+
+
+@pytest.mark.parametrize("space", ["gram", "weight"])
 def test_no_logarithm_underflows_at_gaps_of_thousands(space: str) -> None:
     """Long steps: soon 1 - p and the loss are below the smallest float; the logs stay those of the loop."""
     problem = load("gaussian:n=4,T=3,d=40,noise=0.2", 0)
