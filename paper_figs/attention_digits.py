@@ -144,7 +144,7 @@ def caption(part: Part, frame: pd.DataFrame) -> str:
     return (
         "Attention over the patches of handwritten digits of "
         f"{captions.data_set(setting, margin=True)}, {captions.seeds([setting.seed])}, before training "
-        "($W_0=0$) and after "
+        "(blank ones are no tokens; $W_0=0$) and after "
         f"${captions.number(setting.steps)}$ steps of {trained}. In the end {int(each['hit'].sum())} of "
         f"{len(each)} images attend most to their optimal token; the largest $1-p_i$ is "
         f"${captions.number(first['one_minus_p'], 2)}$ and $1-\\cos(W_t,W_{{\\mathrm{{mm}}}})$ is "

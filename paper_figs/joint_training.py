@@ -112,8 +112,8 @@ def draw(frame: pd.DataFrame) -> Figure:
         last = frame.loc[frame["rule"] == "ngd", "minus_log_loss"].iloc[-1]
         loss.set(xlim=(1, root.max()), ylim=(0, OTHERS_LEAVE * last))
         loss.set(xlabel="$t^{1/3}$", ylabel=r"$-\log L(W_t,u_t)$")
-        _guide(direction, frame)
         lowest = 0.1 * frame.loc[frame["direction_gap"] > 0, "direction_gap"].min()
+        _guide(direction, lowest)
         direction.set(ylim=(lowest, 2.0), ylabel=r"$1-\cos(W_t,W_{\mathrm{mm}})$")
         attention.set(ylabel=r"$-\log\,\mathrm{max}_i(1-p_i)$")
         decoder.set(ylabel="distance of the decoder")
@@ -143,12 +143,10 @@ def _bound_curve(ax: Axes, look: style.Look, x: Any, y: Any) -> None:
     ax.plot(x, y, color=look.color, linestyle=":", linewidth=1.0)
 
 
-def _guide(ax: Axes, frame: pd.DataFrame) -> None:
-    """Draw the slope of the paper's rate above the run of normalized GD: below it Polyak passes."""
-    run = frame[frame["rule"] == "ngd"]
-    end, value = run["step"].iloc[-1], run["direction_gap"].iloc[-1]
-    steps = np.array([end / 30, 0.8 * end])
-    values = 6 * value * (steps / end) ** (-2 / 3)
+def _guide(ax: Axes, lowest: float) -> None:
+    """Draw the slope of the paper's rate in the lower left corner, where no run is so early."""
+    steps = np.array([2.0, 40.0])
+    values = lowest * (2 / lowest) ** 0.25 * (steps / steps[0]) ** (-2 / 3)
     ax.plot(steps, values, color="0.35", linewidth=0.8)
     ax.annotate(
         "$t^{-2/3}$",

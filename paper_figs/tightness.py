@@ -173,7 +173,7 @@ def caption(part: Part, frame: pd.DataFrame) -> str:
         steps += ", those of normalized GD times $(t+1)^{-2/3}$, for $W$ and the decoder alike, from zero"
         joint = " in joint training"
     worst = frame.groupby("theorem")["worst"].max()
-    least = frame[["median", "final"]].min(axis=None)
+    least = float(frame[["median", "final"]].to_numpy().min())
     loose = f" Ratios below ${captions.number(LOOSEST)}$ leave the panel." if least < LOOSEST else ""
     seeds = captions.seeds(setting.seed for setting in part.settings)
     return (
