@@ -335,9 +335,9 @@ def test_two_thousand_cells_with_a_worker_killed_every_few_seconds(tmp_path):
             for worker in workers_of(process)[-1:]:
                 worker.send_signal(signal.SIGKILL)
                 killed += 1
-        elif time.monotonic() - moved > 300:
+        elif time.monotonic() - moved > 900:
             process.kill()
-            pytest.fail(f"no cell in five minutes, after {finished}")
+            pytest.fail(f"no cell in a quarter of an hour, after {finished}")
     _, err = process.communicate()
     assert process.returncode == 0, err
     print(f"{killed} workers killed")
