@@ -41,9 +41,12 @@ def value(t: Term, values: Values) -> Any:
     if head == "add":
         return sum(value(c, values) for c in t[1:])
     if head == "mul":
-        return np.prod(np.broadcast_arrays(*(value(c, values) for c in t[1:])), axis=0)
+        factors = np.broadcast_arrays(*(value(c, values) for c in t[1:]))
+        with np.errstate(over="ignore"):
+            return np.prod(factors, axis=0)
     if head == "pow":
-        return value(t[1], values) ** t[2]
+        with np.errstate(over="ignore"):
+            return np.asarray(value(t[1], values), dtype=float) ** t[2]
     if head == "inv":
         with np.errstate(divide="ignore"):
             return np.divide(1.0, value(t[1], values))

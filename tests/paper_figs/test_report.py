@@ -1,11 +1,13 @@
 """The report: one well-formed file, nothing outside it, with every theorem, verdict and figure in it."""
 
+import re
 import shutil
 from html.parser import HTMLParser
 
 import pytest
 
 import theory
+from paper_figs.report import markup
 
 pytestmark = pytest.mark.usefixtures("few_proofs")
 VOID = {"meta", "img", "br"}
@@ -85,3 +87,12 @@ def test_a_source_without_runs_is_refused(attnrates, tmp_path, name):
 def test_a_folder_as_output_is_refused(attnrates, source, tmp_path):
     result = attnrates("report", "--from", source, "--out", tmp_path)
     assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
+
+
+def test_formulas_are_written_short_and_mean_the_same():
+    inline = markup.formula(r"\left(x_{t}<1\right)")
+    assert inline.startswith("<math><mrow>")
+    assert "&lt;" in inline
+    assert "<mi>t</mi></msub>" in inline
+    assert not re.search(r"xmlns|&#x|<mrow><mi>[^<]*</mi></mrow>", inline)
+    assert 'display="block"' in markup.formula("x", block=True)
