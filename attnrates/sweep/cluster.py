@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     from distributed import Client, Future, LocalCluster
 
 AHEAD = 4  # cells handed out for each worker: enough to keep it busy, few enough to lose little
-ATTEMPTS = 50  # that may end with a worker's death before a cell is held responsible
+ATTEMPTS = 20  # that may end with a worker's death before a cell is suspected, and again before it is refused
 STARTS = 10  # of the local cluster
 SILENCE = 20.0  # seconds without a scheduler before it is given up
+GREETING = 20.0  # seconds for what listens at an address to say that it is a scheduler
 
 
 class SchedulerLostError(AttnratesError):
@@ -56,9 +57,11 @@ def connect(address: str | None, workers: int | None) -> Iterator[Client]:
     ):
         if address is not None:
             try:
+                asyncio.run(_greet(address))
                 client = Client(address, timeout=SILENCE, set_as_default=False)
-            except (OSError, ValueError, TypeError) as error:
-                raise InputError(f"no scheduler answers at {address!r}: {error}") from None
+            except Exception as error:  # whatever listens there may send anything
+                reason = " ".join(str(error).split()) or type(error).__name__
+                raise InputError(f"no scheduler answers at {address!r}: {reason}") from None
             with client:
                 yield client
             return
@@ -68,6 +71,24 @@ def connect(address: str | None, workers: int | None) -> Iterator[Client]:
             Client(cluster, set_as_default=False) as client,
         ):
             yield client
+
+
+async def _greet(address: str) -> None:
+    """Ask the scheduler at an address who it is: what is none could make Dask's client wait for ever.
+
+    Raises ValueError when it is something else, TimeoutError when it does not answer, or what Dask raises.
+    """
+    from distributed.core import connect as open_comm
+
+    async with asyncio.timeout(GREETING):
+        comm = await open_comm(address, timeout=GREETING, deserialize=False)
+        try:
+            await comm.write({"op": "identity", "reply": True})
+            answer = await comm.read()
+        finally:
+            comm.abort()
+    if not isinstance(answer, dict) or answer.get("type") != "Scheduler":
+        raise ValueError("what answers is no scheduler")
 
 
 def _local(workers: int) -> LocalCluster:
@@ -94,6 +115,9 @@ def _local(workers: int) -> LocalCluster:
 def outcomes(client: Client, cells: Sequence[Cell], *, check: bool) -> Iterator[tuple[Cell, work.Outcome]]:
     """Have the cells computed; give each as it comes back.
 
+    A cell whose workers die again and again (for want of memory, say) is tried alone once all others are
+    done, for it may have shared its workers with the one that kills them.
+
     Raises:
         SchedulerLostError: the scheduler is gone.
         InputError: the workers run other code than this process.
@@ -103,11 +127,14 @@ def outcomes(client: Client, cells: Sequence[Cell], *, check: bool) -> Iterator[
     from distributed.scheduler import KilledWorker
 
     waiting = deque((cell, 0) for cell in cells)
+    suspects: deque[tuple[Cell, int]] = deque()
     running: dict[Future, tuple[Cell, int]] = {}
     own = work.code()
     silent = 0.0
     refilled: Started | None = None
-    while waiting or running:
+    while waiting or running or suspects:
+        if not waiting and not running:
+            waiting.append(suspects.popleft())
         known = len(_workers(client))
         if client.cluster is not None and known < len(client.cluster.worker_spec):
             refilled = _refill(client.cluster) if refilled is None or refilled.done() else refilled
@@ -141,12 +168,17 @@ def outcomes(client: Client, cells: Sequence[Cell], *, check: bool) -> Iterator[
                         "the workers have another version of attnrates than this process; install the same"
                     )
                 yield cell, outcome
-            elif future.status == "error" and not isinstance(failure := future.exception(), KilledWorker):
-                yield cell, work.Outcome(own, error=f"{type(failure).__name__}: {failure}")
-            elif attempt >= ATTEMPTS:
-                yield cell, work.Outcome(own, error=f"{attempt} workers died while they ran this cell")
-            else:  # the worker was killed, or the future cancelled when the scheduler was lost and came back
+            elif future.status != "error":  # cancelled: the scheduler was lost and came back
                 waiting.append((cell, attempt + 1))
+            elif not isinstance(failure := future.exception(), KilledWorker):
+                yield cell, work.Outcome(own, error=f"{type(failure).__name__}: {failure}")
+            elif (died := attempt + failure.allowed_failures + 1) > 2 * ATTEMPTS:
+                error = (
+                    f"{died} workers died while they ran this cell: it may need more memory than they have"
+                )
+                yield cell, work.Outcome(own, error=error)
+            else:
+                suspects.append((cell, died))
 
 
 def _refill(cluster: LocalCluster) -> Started:

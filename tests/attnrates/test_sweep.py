@@ -7,16 +7,19 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
 
+import cloudpickle
 import numpy as np
 import pandas as pd
 import psutil
 import pytest
 
 from attnrates.sweep import cell as work
+from attnrates.sweep import cluster as cluster_module
 from attnrates.sweep import grid as grids
 from attnrates.sweep.grid import Cell
 from attnrates.sweep.store import Store
@@ -185,6 +188,26 @@ def test_workers_that_dask_gives_up_are_started_anew(undisturbed, tmp_path):
     assert content(tmp_path / "out") == content(out)
 
 
+def deadly(setting, *, check):
+    """Compute a cell, but for seed 1, which takes its worker along."""
+    if setting.seed == 1:
+        os._exit(1)
+    return work.Outcome(work.code(), history=b"")
+
+
+def test_a_cell_that_kills_its_workers_is_refused_and_its_neighbours_are_not(tmp_path, monkeypatch):
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    monkeypatch.setattr("attnrates.sweep.cluster.ATTEMPTS", 1)
+    monkeypatch.setattr(work, "compute", deadly)
+    cells = grids.read(grid(tmp_path)).cells
+    with cluster_module.connect(None, 1) as client:
+        found = {cell: outcome.error for cell, outcome in cluster_module.outcomes(client, cells, check=False)}
+    assert set(found) == set(cells)
+    for cell, error in found.items():
+        assert (error is not None) == (cell.setting.seed == 1)
+        assert error is None or "workers died" in error
+
+
 def test_a_killed_sweep_goes_on_where_it_was(undisturbed, tmp_path):
     path, out, _ = undisturbed
     process = start(path, "--out", tmp_path / "out", "--workers", 1)
@@ -288,11 +311,34 @@ def test_a_port_in_use_is_no_concern(tmp_path):
 
 
 def test_no_scheduler_at_the_address(tmp_path, monkeypatch, attnrates):
-    monkeypatch.setattr("attnrates.sweep.cluster.SILENCE", 1.0)
+    monkeypatch.setattr("attnrates.sweep.cluster.GREETING", 1.0)
     for address in ("tcp://127.0.0.1:9", "nonsense", "tcp://"):
         result = attnrates("sweep", grid(tmp_path), "--out", tmp_path / address[:3], "--scheduler", address)
         assert (result.code, result.out) == (2, "")
         assert "no scheduler answers" in result.err.splitlines()[-1]
+
+
+@pytest.mark.parametrize("says", [None, b"HTTP/1.1 400 Bad Request\r\n\r\n", b"SSH-2.0-x\r\n", bytes(64)])
+def test_what_listens_there_is_no_scheduler(tmp_path, monkeypatch, attnrates, says):
+    """A server that never speaks made the sweep wait for ever, others made it want all memory."""
+    monkeypatch.setattr("attnrates.sweep.cluster.GREETING", 2.0)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        kept = []
+
+        def serve():
+            with suppress(OSError):
+                while True:
+                    kept.append(server.accept()[0])
+                    if says:
+                        kept[-1].sendall(says)
+
+        threading.Thread(target=serve, daemon=True).start()
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        result = attnrates("sweep", grid(tmp_path), "--out", tmp_path / "out", "--scheduler", address)
+    for connection in kept:
+        connection.close()
+    assert (result.code, result.out) == (2, "")
+    assert f"no scheduler answers at '{address}'" in result.err.splitlines()[-1]
 
 
 def test_a_full_disk_leaves_whole_files_only(undisturbed, tmp_path):
