@@ -12,14 +12,12 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-import cloudpickle
 import numpy as np
 import pandas as pd
 import psutil
 import pytest
 
 from attnrates.sweep import cell as work
-from attnrates.sweep import cluster as cluster_module
 from attnrates.sweep import grid as grids
 from attnrates.sweep.grid import Cell
 from attnrates.sweep.store import Store
@@ -186,26 +184,6 @@ def test_workers_that_dask_gives_up_are_started_anew(undisturbed, tmp_path):
     assert killed
     assert process.returncode == 0, err
     assert content(tmp_path / "out") == content(out)
-
-
-def deadly(setting, *, check):
-    """Compute a cell, but for seed 1, which takes its worker along."""
-    if setting.seed == 1:
-        os._exit(1)
-    return work.Outcome(work.code(), history=b"")
-
-
-def test_a_cell_that_kills_its_workers_is_refused_and_its_neighbours_are_not(tmp_path, monkeypatch):
-    cloudpickle.register_pickle_by_value(sys.modules[__name__])
-    monkeypatch.setattr("attnrates.sweep.cluster.ATTEMPTS", 1)
-    monkeypatch.setattr(work, "compute", deadly)
-    cells = grids.read(grid(tmp_path)).cells
-    with cluster_module.connect(None, 1) as client:
-        found = {cell: outcome.error for cell, outcome in cluster_module.outcomes(client, cells, check=False)}
-    assert set(found) == set(cells)
-    for cell, error in found.items():
-        assert (error is not None) == (cell.setting.seed == 1)
-        assert error is None or "workers died" in error
 
 
 def test_a_killed_sweep_goes_on_where_it_was(undisturbed, tmp_path):
