@@ -29,7 +29,8 @@ from theory.proof.kernel import Proved
 from theory.proof.normal import canonical
 from theory.proof.tactics import follows
 from theory.proof.terms import Formula, Index, Node, Term, free, number, real, substitute
-from theory.theorems.gaussian_dimension import CONDITIONS, SLOPES
+from theory.theorems.gaussian_data import CONDITIONS
+from theory.theorems.gaussian_dimension import SLOPES
 from theory.theorems.gaussian_probability import BOUND, PROBABILITY, d, row_excess, t_p, t_q, t_u
 
 NAMES = ("t_q", "t_p", "t_u", "w", "y", "a", "h")

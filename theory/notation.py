@@ -370,6 +370,7 @@ LATEX |= {
     "lo": r"\ell",
     "pi": r"\pi",
     "c0": "c_0",
+    "r0": "r_0",
     "r_other": r"r_\star'",
     "Gam": r"\Gamma",
     "gam": r"\underline{\Gamma}",

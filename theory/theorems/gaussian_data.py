@@ -55,6 +55,7 @@ from theory.proof.terms import (
     NATURALS,
     Formula,
     Index,
+    Term,
     Vector,
     below,
     eq,
@@ -120,11 +121,23 @@ SIGNALS = {
     "signals, above": query_pairs(inner(mu(i), mu(j)) <= s**2),
     "signals, below": query_pairs(0 <= inner(mu(i), mu(j))),
 }
-r = s**2 + 2 * g + v * p
-c = s**2 - 2 * g - v * u
-P = c + v * (1 - a + u) / tokens
-interference, crowding = r * (v * q), -c * (v * (1 + y))
-BOUND = (v * (1 - w) * P - (count - 1) * r * (v * h)) / count
+
+
+def products(rise: Term, fall: Term) -> tuple[Term, Term, Term]:
+    """r = rise + v p, c = fall - v u and P, which bound the products of token differences."""
+    c = fall - v * u
+    return rise + v * p, c, c + v * (1 - a + u) / tokens
+
+
+def margin_and_pairs(r: Term, c: Term, P: Term) -> tuple[Term, Term, Term]:
+    """B, and what pairs of constraints across and within sequences cost."""
+    bound = (v * (1 - w) * P - (count - 1) * r * (v * h)) / count
+    return bound, r * (v * q), -c * (v * (1 + y))
+
+
+r, c, P = products(s**2 + 2 * g, s**2 - 2 * g)
+BOUND, interference, crowding = margin_and_pairs(r, c, P)
+CONDITIONS = {"across": interference < BOUND, "within": crowding < BOUND}
 ACUTENESS = maximum(interference, crowding)
 HYPOTHESES = {
     "A = (mu - xi) z'": _gram_is(),

@@ -1,7 +1,8 @@
 """Gaussian data are nearly acute, part 2: from one dimension to larger ones, at the same relative bounds.
 
-n (B - e0)/v is affine in v = sigma^2 d (B, e0 and the bounds as in part 1). So the margin outweighs the pairs
-between two dimensions in which it does, and beyond one if moreover the slope is not negative:
+n (B - e0)/v is affine in v = sigma^2 d (B, e0 and the bounds as in part 1, with any numbers r0 and c0 in the
+place of s^2 + 2 g and s^2 - 2 g). So the margin outweighs the pairs between two dimensions in which it does,
+and beyond one if moreover the slope is not negative:
 
     (n q + (n - 1) h) p <= (1 - w) k,   n (1 + y) u + (n - 1) h p <= (1 - w) k,   k = (1 - a + u)/m - u.
 """
@@ -17,13 +18,12 @@ from theory.proof.kernel import Proved, assume
 from theory.proof.tactics import follows, product_nonnegative, weak
 from theory.proof.terms import Formula, Term, substitute, symbol
 from theory.theorems.gaussian_data import (
-    BOUND,
     REFERENCE,
     a,
-    crowding,
     h,
-    interference,
+    margin_and_pairs,
     p,
+    products,
     q,
     u,
     v,
@@ -32,7 +32,9 @@ from theory.theorems.gaussian_data import (
 )
 
 low, high = symbol("v1"), symbol("v2")
-CONDITIONS = {"across": interference < BOUND, "within": crowding < BOUND}
+r0, c0 = symbol("r0"), symbol("c0")  # for s^2 + 2 g and s^2 - 2 g: any two numbers will do
+_B, _across, _within = margin_and_pairs(*products(r0, c0))
+CONDITIONS = {"across": _across < _B, "within": _within < _B}
 _GROWTH = (1 - w) * ((1 - a + u) / tokens - u)
 SLOPES = {
     "across": (count * q + (count - 1) * h) * p <= _GROWTH,
