@@ -19,6 +19,7 @@ from numerics.errors import AttnratesError
 from numerics.maxmargin.solution import MaxMargin
 from numerics.problem import Problem
 from numerics.run import Run
+from numerics.steps import Rule
 
 State = Literal["holds", "fails", "unknown"]
 BITS = 128
@@ -83,15 +84,38 @@ def _enclose(problem: Problem, dual: bytes | None) -> Enclosures | None:
     smallest = _least([x for row in gram for x in row])
     radius = _greatest([gram[k][k].sqrt() for k in range(N)])
     k, m = np.unravel_index(int(flat.argmin()), flat.shape)
-    feasible, margin = False, arb(0).union(radius)
-    if dual is not None:
-        alpha = [arb(max(float(x), 0.0)) for x in np.frombuffer(dual)]
-        images = [sum((a * x for a, x in zip(alpha, row, strict=True)), start=arb(0)) for row in gram]
-        square = sum((a * x for a, x in zip(alpha, images, strict=True)), start=arb(0))
-        length, mass, least = square.sqrt(), sum(alpha, start=arb(0)), _least(images)
-        if square > 0 and least > 0:
-            feasible, margin = True, (least / length).union(length / mass)
-    return Enclosures(margin, feasible, smallest, (int(k), int(m)), radius)
+    margin = None if dual is None else between_duals(gram, np.frombuffer(dual))
+    found = arb(0).union(radius) if margin is None else margin
+    return Enclosures(found, margin is not None, smallest, (int(k), int(m)), radius)
+
+
+def between_duals(gram: list[list[arb]], dual: np.ndarray) -> arb | None:
+    """A ball around the margin of constraints with this Gram matrix, by weak duality from any multipliers.
+
+    None where the combination of the constraints by the multipliers does not satisfy all of them.
+    """
+    alpha = [arb(max(float(x), 0.0)) for x in dual]
+    images = [sum((a * x for a, x in zip(alpha, row, strict=True)), start=arb(0)) for row in gram]
+    square = sum((a * x for a, x in zip(alpha, images, strict=True)), start=arb(0))
+    length, mass, least = square.sqrt(), sum(alpha, start=arb(0)), _least(images)
+    if not (square > 0 and least > 0):
+        return None
+    return (least / length).union(length / mass)
+
+
+SOLVED = 1e-9
+"""How far, relatively, the margin of a recorded solution may be from the optimal one: this much is rounding.
+The bounds are held against distances from the recorded one, so that a worse one makes every verdict void."""
+
+
+def unsolved(margin: arb, norm: float) -> str | None:
+    """Why a solution of this norm is not the max-margin one, up to rounding; None where it is."""
+    recorded = 1 / arb(norm) if norm > 0 else arb.nan()
+    if abs(recorded / margin - 1) < SOLVED:
+        return None
+    return (
+        f"the recorded solution is not the max-margin one: 1/norm = {_show(recorded)}, {_show(margin)} is g*"
+    )
 
 
 def _least(balls: list[arb]) -> arb:
@@ -120,7 +144,7 @@ def _too_large(problem: Problem) -> Check:
 
 
 def separable(problem: Problem, target: MaxMargin | None) -> Check:
-    """(S): some W has <A_k, W> >= 1 for all k."""
+    """(S): some W has <A_k, W> >= 1 for all k, and the recorded solution is the shortest."""
     balls = enclose(problem, target)
     if balls is None:
         return _too_large(problem)
@@ -128,6 +152,9 @@ def separable(problem: Problem, target: MaxMargin | None) -> Check:
         return Check("fails", "the solver found the constraints infeasible")
     if not balls.feasible:
         return Check("unknown", "the solver's solution does not satisfy the constraints strictly")
+    reason = unsolved(balls.margin, target.norm)
+    if reason is not None:
+        return Check("unknown", reason, _bounds(balls.margin))
     return Check("holds", f"margin g* in {_show(balls.margin)}", _bounds(balls.margin))
 
 
@@ -229,6 +256,14 @@ def _rule(name: str, words: str) -> Callable[[Run], Check]:
     return check
 
 
+def along_gradient(run: Run) -> Check:
+    """Every step goes along the negative gradient, by a length that the rule says."""
+    if isinstance(run.rule, Rule):
+        return Check("holds", "every step goes along the negative gradient")
+    optimizer = getattr(run.rule, "optimizer", run.rule.name)
+    return Check("fails", f"{optimizer} need not step along the gradient")
+
+
 def zero_start(run: Run) -> Check:
     """W_0 = 0, exactly."""
     if run.init is None or not np.any(run.init):
@@ -238,7 +273,7 @@ def zero_start(run: Run) -> Check:
 
 def capped(run: Run) -> Check:
     """The step length has a cap e_max."""
-    cap = float(run.rule.law.cap)
+    cap = float(run.rule.law.cap) if isinstance(run.rule, Rule) else float("inf")
     if np.isfinite(cap):
         return Check("holds", f"e_max = {cap:.4g}", (cap, cap))
     return Check("fails", "the rule has no cap e_max on its step length")
@@ -248,9 +283,11 @@ def longest_step(run: Run) -> float:
     """A bound e_max on every step length: the rule's own, or for gradient descent eta R n a_max/4.
 
     The latter is the page gradient-bounded, under equal scores; infinite where no bound is proved, as for
-    Polyak's step without a cap.
+    Polyak's step without a cap or another optimizer's.
     """
     rule, problem = run.rule, run.problem
+    if not isinstance(rule, Rule):
+        return float("inf")
     if rule.name == "ngd":
         return float(rule.step)
     if rule.name == "gd":
@@ -310,6 +347,7 @@ CONDITIONS: Mapping[str, Callable[[Run], Check]] = {
     "gd": _rule("gd", "gradient descent with a constant step"),
     "ngd": _rule("ngd", "normalized gradient descent with a constant step"),
     "polyak": _rule("polyak", "Polyak's step"),
+    "gradient steps": along_gradient,
     "zero start": zero_start,
     "cap": capped,
     "bounded steps": bounded_steps,

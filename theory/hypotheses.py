@@ -37,7 +37,6 @@ def _known() -> dict[Formula, Checks]:
     definitions = [
         nt.at_all_times(L.attention_is()),
         nt.at_all_times(L.mass_is()),
-        nt.update_is(),
         nt.COUNT_IS,
         nt.LENGTH_BOUND,
         nt.NORM_BOUND,
@@ -70,6 +69,7 @@ def _known() -> dict[Formula, Checks]:
         nt.DUAL_EXPANSION: ("S",),
         nt.DUAL_MASS: ("S",),
         nt.SCORE_GAPS: ("O",),
+        nt.update_is(): ("gradient steps",),
         nt.at_all_times(L.slope_is()): equal,
         nt.at_all_times(L.coefficient_is()): equal,
         # A sum of c_k A_k whatever the scores; which c_k, is said by the formula of the coefficients.
@@ -82,7 +82,7 @@ def _known() -> dict[Formula, Checks]:
         gradient_descent.RULE: ("gd",),
         polyak.RULE: ("polyak",),
         0 < polyak.e_max: ("cap",),
-        residual_step.FULL_SUPPORT: ("F",),
+        residual_step.FULL_SUPPORT: ("S", "F"),
         sharp_residual.for_equal_scores(residual_step.STATIONARY): ("F", "balance"),
         unequal_scores.for_unequal_scores(residual_step.STATIONARY): ("F", "balance"),
         # A run from 0 stays in the constraints' span, where the least eigenvalue of the problem bounds it.
@@ -160,6 +160,7 @@ def _since() -> dict[Formula, Mask]:
         joint_decoder_direction,
     )
     masks: dict[str, Mask] = {
+        "gradient is not 0": joint_run.scores_apart,
         "c >= 0": joint_run.weights_positive,
         "the smallest weight is positive": joint_run.weights_positive,
         "no token scores above the optimal one": joint_run.tokens_kept,
@@ -193,7 +194,7 @@ def _known_joint() -> dict[Formula, Checks]:
         joint_schedule.SCHEDULE: ("schedule",),
         joint_schedule.DECODER_SCHEDULE: ("decoder schedule",),
         joint_schedule.DECODER_STEP_POSITIVE: (),
-        sharp["r* balances the limit weights"]: ("F", "independent"),
+        sharp["r* balances the limit weights"]: ("S", "F", "independent"),
         sharp["q_min bounds the balanced weights"]: ("F", "independent"),
         sharp["sig bounds the variance"]: ("F", "independent", "zero start"),
         sharp["steps are at most e_max"]: ("longest step",),

@@ -13,12 +13,13 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from flint import arb_mat
 from jaxtyping import Bool, Float
 
 from numerics.maxmargin.solution import MaxMargin
 from numerics.problem import Problem
 from numerics.run import Run
-from theory.assumptions import Check
+from theory.assumptions import Check, between_duals, unsolved
 
 
 def is_joint(run: Run) -> bool:
@@ -51,6 +52,14 @@ def tokens_kept(run: Run) -> Bool[np.ndarray, " rows"]:
 def weights_positive(run: Run) -> Bool[np.ndarray, " rows"]:
     """Whether from a recorded step on every coefficient of the gradient is positive."""
     return tokens_kept(run) & np.isfinite(tail(run, "log_weight_ratio"))
+
+
+def scores_apart(run: Run) -> Bool[np.ndarray, " rows"]:
+    """Whether from a recorded step on every optimal token scores above all others: no gradient is 0 then.
+
+    For <-grad L, W_mm> > 0 then under full support; and where all c_k > 0 the scores are apart.
+    """
+    return tokens_kept(run) & (tail(run, "score_gap", least=True) > 0)
 
 
 def weight_ratio(run: Run) -> Float[np.ndarray, " rows"]:
@@ -102,8 +111,17 @@ def decoder_separable(run: Run) -> Check:
     """Some decoder gives every reference token a positive score."""
     if run.joint is None or run.joint.target is None:
         return Check("fails", "no decoder separates the reference tokens")
-    margin = 1 / run.joint.target.norm
-    return Check("holds", f"margin 1/||u_mm|| = {margin:.6g}", (margin, margin))
+    target = run.joint.target
+    rows = arb_mat(target.rows.tolist())
+    products = (rows * rows.transpose()).tolist()
+    margin = between_duals(products, target.dual)
+    if margin is None:
+        return Check("unknown", "the solver's decoder does not separate the reference tokens strictly")
+    reason = unsolved(margin, target.norm)
+    if reason is not None:
+        return Check("unknown", reason)
+    width = 1 / target.norm
+    return Check("holds", f"margin 1/||u_mm|| = {width:.6g}", (width, width))
 
 
 def _scheduled(rule: Any, words: str) -> Check:

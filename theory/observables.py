@@ -28,10 +28,7 @@ def constants(run: Run) -> dict[Term, Any]:
     gaps = np.zeros(problem.n)
     best = problem.scores[np.arange(problem.n), problem.optimal]
     gaps[problem.constraint_sequence] = problem.score_gaps
-    common = best - gaps
-    with np.errstate(over="ignore"):  # scores of a decoder that was trained for long
-        slope_low = gaps / (problem.n * (1 + np.exp(common + gaps)))
-        slope_high = gaps / (problem.n * (1 + np.exp(common)))
+    low, high = _log_slopes(gaps, best, problem.n)
     used = problem.lengths > 1
     length = float("nan") if target is None else target.norm
     out: dict[Term, Any] = {
@@ -39,8 +36,8 @@ def constants(run: Run) -> dict[Term, Any]:
         nt.N: problem.n_constraints,
         nt.T: int(problem.lengths.max()),
         nt.R: float(problem.constraint_norms.max()),
-        nt.a_min: float(slope_low[used].min()),
-        nt.a_max: float(slope_high[used].max()),
+        nt.a_min: float(np.exp(low[used].min())),
+        nt.a_max: float(np.exp(high[used].max())),
         nt.e0: max(0.0, -float(problem.gram().min())),
         inner(M, M): length**2,
         norm(M): length,
@@ -56,9 +53,18 @@ def constants(run: Run) -> dict[Term, Any]:
     # Under full support the constraints lie at distance g* along M; elsewhere no page speaks of R_B.
     out[symbol("R_B")] = float(np.sqrt(max(out[nt.R] ** 2 - length**-2, 0.0)))
     out |= support_run.values(problem, balls=False)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        out[symbol("rho")] = float((slope_high[used] / slope_low[used]).max())
+    with np.errstate(over="ignore"):
+        out[symbol("rho")] = float(np.exp((high[used] - low[used]).max()))
+        # for scores so large that both slopes underflow
+        out[nt.kappa] = float(np.exp(high[used].max() - low[used].min()))
     return out
+
+
+def _log_slopes(gaps: np.ndarray, best: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Logarithms of G_i sigma(-g_i - G_i)/n and G_i sigma(-g_i)/n; -inf where a sequence has one token."""
+    with np.errstate(divide="ignore"):
+        sizes = np.log(gaps) - np.log(n)
+    return sizes - np.logaddexp(0.0, best), sizes - np.logaddexp(0.0, best - gaps)
 
 
 def observe(
@@ -92,6 +98,7 @@ def observe(
         inner(layer(number(0)).W, M): first["target_component"] * length,
     }
     logs: dict[Term, Any] = {
+        nt.a_max: _log_steepest(run),
         1 - now.p(nt.i): rows["log_attention_gap"],
         nt.loss(now) - nt.least_loss(): rows["log_excess_loss"],
     }
@@ -107,12 +114,24 @@ def observe(
         values |= {
             total(s, below(t), e(base + s) ** 2 / norm(layer(base + s).W)): bends,
             norm(layer(base).W): rows["weight_norm"][0],
+            # u - v, without cancellation
+            norm(layer(base).W) - inner(layer(base).W, M) / norm(M): rows["weight_norm"][0]
+            * (values[direction_gap(here)][0]),
             norm(residual(layer(base).W)): rows["residual_norm"][0],
             inner(layer(base).W, M): rows["target_component"][0] * length,
             nt.path_length(base): rows["path_length"][0],
             nt.separator_path(base): rows["separator_path"][0],
         }
     return by_canonical(values), by_canonical(logs)
+
+
+def _log_steepest(run: Run) -> float:
+    """log a_max."""
+    problem = run.problem
+    gaps = np.zeros(problem.n)
+    gaps[problem.constraint_sequence] = problem.score_gaps
+    best = problem.scores[np.arange(problem.n), problem.optimal]
+    return float(_log_slopes(gaps, best, problem.n)[1].max())
 
 
 def _joint(

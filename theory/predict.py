@@ -26,6 +26,7 @@ from jaxtyping import Bool, Float
 
 from numerics.errors import CertificationError, InputError
 from numerics.problem import Problem
+from numerics.steps import Rule
 
 PRECISIONS = (128, 256, 512, 1024, 2048)
 RELATIVE = 2.0**-50  # what every stated enclosure's radius is below, relatively
@@ -313,7 +314,9 @@ def _narrow(x: arb) -> bool:
 
 
 def _step_limit(rule: Any, margin: arb) -> arb | None:
-    """The limit of the rule's step length."""
+    """The limit of the rule's step length; None where another optimizer decides on it."""
+    if not isinstance(rule, Rule):
+        return None
     law = rule.law
     if law.exponent or rule.name not in ("ngd", "polyak"):
         return None
@@ -400,7 +403,10 @@ def _spectrum(K_B: arb_mat, K_SB: arb_mat, share: list[arb]) -> tuple[arb, arb]:
 
     free = null_space(np.ones((1, n)))
     v, g = (np.array([[float(x.mid()) for x in row] for row in rows]) for rows in (V, G))
-    values, vectors = eigh(free.T @ v @ free, free.T @ g @ free)
+    try:
+        values, vectors = eigh(free.T @ v @ free, free.T @ g @ free)
+    except np.linalg.LinAlgError:  # in floats the span has lost a dimension
+        raise ZeroDivisionError("the spectrum is beyond floats") from None
     quotients = [_quotient(V, G, free @ vectors[:, j]) for j in (0, -1)]
     weight = arb(float(np.trace(v) + values[-1] * np.trace(g)))
 

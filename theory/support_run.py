@@ -26,7 +26,6 @@ DEFINITIONS = frozenset(
         "gradient",
         "C",
         "negative gradient",
-        "update",
         "p",
         "m",
         "c on the support",
@@ -57,6 +56,7 @@ ASKED: dict[str, tuple[str, ...]] = {
     "M is a combination of the constraints": ("S",),
     "complementary slackness": ("S",),
     "gam > 0": ("O",),
+    "update": ("gradient steps",),
     "steps are at most e_max": ("bounded steps",),
     "steps are short": ("short steps",),
 }
