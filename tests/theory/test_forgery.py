@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import importlib
 import pickle
 import types
+import weakref
 from fractions import Fraction
 from unittest import mock
 
@@ -220,6 +222,47 @@ def test_tables_of_the_kernel_do_not_change():
     polynomial = normal.normal(x + y)
     with pytest.raises(TypeError):
         polynomial[()] = Fraction(1)
+
+
+def _resurrected():
+    """The identity of a dead claim: a new object may get its address, not its record."""
+    claim = genuine()
+    address = id(claim)
+    del claim
+    made = [object.__new__(Proved) for _ in range(1000)]
+    return next((p for p in made if id(p) == address), made[0])
+
+
+class Chameleon:
+    """Equal to every claim, with the hash of one: a lookup by equality would take it for that claim."""
+
+    def __init__(self, claim):
+        self.claim = claim
+
+    def __hash__(self):
+        return hash(self.claim)
+
+    def __eq__(self, other):
+        return True
+
+
+def test_a_record_belongs_to_one_object():
+    claim = genuine()
+    for value in (_resurrected(), Chameleon(claim), weakref.ref(claim), functools.partial(lambda: claim)):
+        with pytest.raises(KernelError, match="not made by the kernel"):
+            kernel.discharge(value)
+        with pytest.raises(KernelError, match="not made by the kernel"):
+            combine(FALSE, [(1, value)])
+
+
+def test_numbers_and_names_of_other_types_are_refused():
+    """Multipliers and names are compared by type: a subclass may answer one thing now, another later."""
+    sly = type("Sly", (Fraction,), {"__ge__": lambda self, other: True, "__gt__": lambda self, other: True})
+    for multiplier in (sly(-1), type("Int", (int,), {})(-1), True + 0.0, type("Str", (str,), {})("1")):
+        with pytest.raises(KernelError, match="not made by the kernel"):
+            combine(FALSE, [(multiplier, one_positive())])
+    with pytest.raises(KernelError, match="negative"):
+        combine(FALSE, [(-1, one_positive())])
 
 
 def test_nothing_is_left_that_makes_claims_by_hand():
