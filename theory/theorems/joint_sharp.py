@@ -232,7 +232,7 @@ RESIDUAL = Theorem(
 )
 SHARP_RATE = Theorem(
     key="joint-sharp-rate",
-    title="In joint training under full support the direction gap falls like the squared path length",
+    title="In joint training under full support the direction gap falls like one over the path squared",
     kind="theorem",
     reference=REFERENCE,
     statement=r"For every $t$: {claim}.",

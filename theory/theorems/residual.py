@@ -325,7 +325,7 @@ def prove_residual() -> Proved:
 
 DISTANCE = Theorem(
     key="residual-distance",
-    title="The residual comes no farther from the balanced point than it is",
+    title="The squared distance from the balanced point grows by no more than the disturbance",
     kind="theorem",
     reference=REFERENCE,
     statement=r"For every $t_1$ and $t$: {claim}.",

@@ -242,7 +242,7 @@ RATE_HYPOTHESES = {
 }
 RATE = Theorem(
     key="general-sharp-rate",
-    title="Once the drift is small the direction gap falls like the squared path length",
+    title="Once the drift is small the direction gap falls like one over the path squared",
     kind="theorem",
     reference=REFERENCE,
     statement=r"For every $t$: {claim}.",
@@ -257,7 +257,7 @@ EQUAL_HYPOTHESES = {
 EQUAL_BOUND = sharp.for_equal_scores(bound(travelled(t)))
 SHARP_RATE = Theorem(
     key="sharp-rate",
-    title="The direction gap falls like the squared path length",
+    title="The direction gap falls like one over the path squared",
     kind="theorem",
     reference=REFERENCE,
     statement=r"For every $t$: {claim}.",

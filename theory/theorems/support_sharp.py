@@ -624,7 +624,7 @@ def prove_rate() -> Proved:
 RATE_BOUND = BOUND**2 / (2 * steady(t) ** 2)
 RATE = Theorem(
     key="support-sharp-rate",
-    title="Without full support the direction gap falls like the squared path length",
+    title="Without full support the direction gap falls like one over the path squared",
     kind="theorem",
     reference=REFERENCE,
     statement=r"With $\tau\ne o_i$ for the tokens of the support, for every $t$: {claim}.",
