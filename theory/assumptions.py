@@ -19,7 +19,7 @@ from numerics.errors import AttnratesError
 from numerics.maxmargin.solution import MaxMargin
 from numerics.problem import Problem
 from numerics.run import Run
-from numerics.steps import Rule
+from numerics.steps import GradientDescent, NormalizedGD, Rule
 
 State = Literal["holds", "fails", "unknown"]
 BITS = 128
@@ -288,9 +288,9 @@ def longest_step(run: Run) -> float:
     rule, problem = run.rule, run.problem
     if not isinstance(rule, Rule):
         return float("inf")
-    if rule.name == "ngd":
+    if isinstance(rule, NormalizedGD):
         return float(rule.step)
-    if rule.name == "gd":
+    if isinstance(rule, GradientDescent):
         if equal_scores(problem).state != "holds":
             return float("inf")
         steepest = problem.score_gaps / (1 + np.exp(_common_scores(problem))) / problem.n

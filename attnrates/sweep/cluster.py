@@ -173,10 +173,10 @@ def outcomes(client: Client, cells: Sequence[Cell], *, check: bool) -> Iterator[
             elif not isinstance(failure := future.exception(), KilledWorker):
                 yield cell, work.Outcome(own, error=f"{type(failure).__name__}: {failure}")
             elif (died := attempt + failure.allowed_failures + 1) > 2 * ATTEMPTS:
-                error = (
+                reason = (
                     f"{died} workers died while they ran this cell: it may need more memory than they have"
                 )
-                yield cell, work.Outcome(own, error=error)
+                yield cell, work.Outcome(own, error=reason)
             else:
                 suspects.append((cell, died))
 
