@@ -226,6 +226,7 @@ class _Reading:
             nt.R: exact.radius,
             nt.a_min: _least(low),
             nt.a_max: self.steepest,
+            nt.kappa: self.steepest / _least(low),
             nt.e0: (-smallest).max(arb(0)),
             inner(M, M): length**2,
             norm(M): length,
@@ -277,7 +278,10 @@ class _Reading:
             out |= self.at(0, number(0))
         if base is not None and base[1]:
             bends = self.certified.balls["curvature_sum"]
-            out |= self.at(start, base) | {_bending(base): bends[row] - bends[start]}
+            first, gap = self.at(start, base), self.certified.balls["direction_gap"][start]
+            size = norm(layer(base).W)
+            behind = canonical(size - inner(layer(base).W, M) / norm(M))  # u - v, without cancellation
+            out |= first | {_bending(base): bends[row] - bends[start], behind: first[canonical(size)] * gap}
         return out | self.at(row, here)
 
     # --- the verdict ---

@@ -1,6 +1,7 @@
 """The command line as a whole: light start, help, usage errors, closed pipes, defects."""
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -100,11 +101,11 @@ def test_a_defect_is_not_mistaken_for_a_verdict(attnrates, monkeypatch, tmp_path
 def complete(words: str) -> list[str]:
     """What bash offers after these words, by running the script that --show-completion prints."""
     attnrates = Path(sys.executable).with_name("attnrates")
-    script = subprocess.run(
-        [attnrates, "--show-completion", "bash"], capture_output=True, text=True, check=True
-    )
-    last = len(words.split(" ")) - 1
-    code = f"{script.stdout}\nCOMP_WORDS=({words}); COMP_CWORD={last}\n"
+    # --show-completion asks which shell called it; here none did.
+    environment = os.environ | {"_ATTNRATES_COMPLETE": "source_bash"}
+    script = subprocess.run([attnrates], capture_output=True, text=True, check=True, env=environment)
+    quoted = [shlex.quote(word) for word in words.split(" ")]
+    code = f"{script.stdout}\nCOMP_WORDS=({' '.join(quoted)}); COMP_CWORD={len(quoted) - 1}\n"
     code += '_attnrates_completion attnrates; printf "%s\\n" "${COMPREPLY[@]}"'
     path = f"{attnrates.parent}{os.pathsep}{os.environ['PATH']}"
     result = subprocess.run(

@@ -52,7 +52,9 @@ def test_everything_is_there_and_a_second_call_recomputes_nothing(attnrates, rep
         assert str(reproduced / "figures" / name) in "".join(result.out.split("\n"))
     last = result.out.rstrip().splitlines()[-1]
     assert last == f"report: {reproduced / 'report.html'}"
-    assert "8 runs: " in result.out
+    folders = [path for path in (reproduced / "runs").iterdir() if (path / "manifest.json").is_file()]
+    assert f"{len(folders)} runs: " in result.out
+    assert {setting.name for setting in settings()} <= {path.name for path in folders}
     assert "0 violated" in result.out
     table = result.out[result.out.index("worst ratio") :]
     assert all(setting.name in table for setting in settings())

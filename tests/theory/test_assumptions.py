@@ -103,7 +103,7 @@ def test_obtuse_constraints_fail_near_acuteness_and_are_named() -> None:
     target = max_margin(problem)
     check = near_acute(problem, target)
     assert check.state == "fails"
-    assert "constraints" in check.detail
+    assert "(sequence, token) (0, 0) and (1, 0)" in check.detail
 
 
 def test_an_inactive_constraint_fails_full_support() -> None:
