@@ -118,7 +118,7 @@ def _print(answer: dict[str, Any]) -> None:
         print(f"  query {query}: {CONVENTIONS[query]}")
     print(
         f"from d = {answer['smallest_dimension']} on, (S) and (N) hold with probability at least {likely} "
-        "(proved, given Gaussian and chi-square tails)"
+        "(proved, given the union bound, Markov's inequality and the moment generating functions)"
     )
     if "d" in answer:
         chance = answer["probability"]

@@ -34,7 +34,7 @@ def closure():
     return loss
 before = model.weight.detach().clone()
 """
-    snippet = snippets("python")[1]
+    (snippet,) = [text for text in snippets("python") if "PolyakSGD" in text]
     head, tail = snippet.split("optimizer = ", 1)
     code = f"{head}{setup}optimizer = {tail}\nassert not torch.equal(before, model.weight)"
     subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -42,16 +42,17 @@ before = model.weight.detach().clone()
 
 def test_max_margin_and_certified_runs_as_shown(tmp_path):
     (snippet,) = [text for text in snippets("python") if "max_margin" in text]
-    setup = """
-from numerics import NormalizedGD, train
-from numerics.datasets import load
-problem = load("gaussian:n=3,T=3", seed=0)
-run = train(problem, NormalizedGD(step=0.01), steps=50, space="gram")
-"""
     check = "\nassert prediction.constant is not None and certified.radius < 1e-20\n"
-    code = setup + snippet + check
+    code = snippet + check
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert (tmp_path / "certificate.json").is_file()
+
+
+def test_the_batch_that_is_shown_runs(tmp_path):
+    (snippet,) = [text for text in snippets("python") if "train_batch" in text]
+    code = snippet + "\nassert len(runs) == 8 and runs[0].steps == 2000\n"
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert (tmp_path / "runs" / "first" / "manifest.json").is_file()
 
 
 def test_the_grid_that_is_shown_is_one(tmp_path):

@@ -14,6 +14,7 @@ from paper_figs.proofs import print_table
 
 README = Path(__file__).parents[2] / "README.md"
 TABLE = re.compile(r"<!-- theorems -->\n(.*)<!-- end of theorems -->", re.DOTALL)
+PIPE = r"\|"  # a bar inside a cell
 STATUSES = {"proved", "proved-given", "claimed", "observed"}
 COMMAND = """
 import sys
@@ -33,7 +34,7 @@ def prove_all():
 def status_table(proofs) -> str:
     """Write the table of theorems as the README should have it."""
     lines = [
-        f"| `{entry['key']}` | {entry['title']} | {entry['status']} |"
+        f"| `{entry['key']}` | {entry['title'].replace('|', PIPE)} | {entry['status']} |"
         for entry in proofs["theorems"]
         if entry["kind"] != "lemma"
     ]
