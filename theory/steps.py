@@ -38,8 +38,13 @@ def steps(page: Theorem) -> list[Step]:
         ProofError: the page is not proved.
     """
     claim = page.proved()
-    others = {id(p.proved()): k for k, p in catalog.theorems().items() if k != page.key and p.is_proved()}
-    others.pop(id(claim), None)
+    # By what is proved, not by which object proves it: a page may have been proved anew since.
+    others = {
+        (p.claim, p.proved().hypotheses): k
+        for k, p in catalog.theorems().items()
+        if k != page.key and p.is_proved()
+    }
+    others.pop((claim.conclusion, claim.hypotheses), None)
     names = {formula: name for name, formula in page.hypotheses.items()}
     numbers: dict[int, int] = {}
     found: list[Step] = []
@@ -48,7 +53,7 @@ def steps(page: Theorem) -> list[Step]:
         node, entered = todo.pop()
         if id(node) in numbers:
             continue
-        key = others.get(id(node))
+        key = others.get((node.conclusion, node.hypotheses)) if node.rule != "assume" else None
         premises = () if key else node.premises
         if premises and not entered:
             todo.append((node, True))
