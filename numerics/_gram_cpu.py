@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -13,6 +12,7 @@ from numerics import _gram_lanes as lanes
 from numerics._gram_geometry import Geometry
 from numerics._gram_record import ROWS, Book
 from numerics._gram_vectors import WIDTH
+from numerics._threads import cores
 from numerics.steps import Law
 
 _LOCKSTEP = 4  # runs in a call: enough to fill the processor, and their Gram matrices stay in its cache
@@ -55,7 +55,7 @@ class CompiledGram:
         self._rho = _aligned((runs, self._width))
         blocks = range(0, runs, _LOCKSTEP)
         self._blocks = [slice(first, min(first + _LOCKSTEP, runs)) for first in blocks]
-        self._threads = min(len(self._blocks), _cores())
+        self._threads = min(len(self._blocks), cores())
         self.pace = max(1, int(1e8 / (runs * N * N)))  # at a tenth of what a core multiplies in a slice
 
     def _padded(self, rows: Sequence[np.ndarray] | np.ndarray, fill: float | int) -> np.ndarray:
@@ -175,7 +175,7 @@ class LaneGram:
         self._scalars = self._by_lane(self._book.scalars())
         self._nu = self._by_lane(self._book.gaps())
         self._rho = self._by_lane(np.zeros((runs, self._N)))
-        self._threads = min(self._groups, _cores())
+        self._threads = min(self._groups, cores())
         self.pace = max(1, int(3e8 / (runs * self._N**2)))
 
     def _by_lane(self, rows: np.ndarray) -> np.ndarray:
@@ -292,8 +292,3 @@ def _aligned(shape: tuple[int, ...], dtype: type | np.dtype = np.float64) -> np.
 
 def _round_up(size: int, multiple: int) -> int:
     return -(-size // multiple) * multiple
-
-
-def _cores() -> int:
-    """CPU cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -20,6 +19,7 @@ from numerics._joint_record import (
     X_GAP,
 )
 from numerics._joint_tokens import Tokens
+from numerics._threads import cores
 from numerics.steps import Law
 
 
@@ -61,7 +61,7 @@ class JointGram:
             self._state[b, 4, : self._M] = tokens.scores(u)
             self._scalars[b, WEIGHT_SQUARE] = 0.0 if W is None else np.sum(W * W)
             self._scalars[b, DECODER_SQUARE] = 0.0 if u is None else u @ u
-        self._threads = min(runs, _cores())
+        self._threads = min(runs, cores())
         self.pace = 16 + int(5e7 / (runs * self._M**2))
 
     def advance(self, records: np.ndarray, until: int) -> np.ndarray:
@@ -132,8 +132,3 @@ class JointGram:
         self.t = int(state["t"])
         self._scalars[...], self._state[...] = state["scalars"], state["tokens"]
         self._optimal[...] = state["optimal"]
-
-
-def _cores() -> int:
-    """CPU cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

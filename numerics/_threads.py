@@ -1,7 +1,8 @@
-"""How many threads a tensor program gets: one where a step is too small to be worth waiting for others."""
+"""How many threads there may be, and how many a tensor program gets: one where a step is too small."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -11,6 +12,11 @@ import torch
 # wait for each other: on a loaded machine of two cores a step of two took 4 to 30 times as long at all sizes
 # from 10^2 to 10^6.
 SMALL = 1 << 20
+
+
+def cores() -> int:
+    """CPU cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager

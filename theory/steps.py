@@ -38,13 +38,13 @@ def steps(page: Theorem) -> list[Step]:
         ProofError: the page is not proved.
     """
     claim = page.proved()
-    # By what is proved, not by which object proves it: a page may have been proved anew since.
+    # By what is proved, not by which object proves it, nor by what has been proved so far in this process.
     others = {
-        (p.claim, p.proved().hypotheses): k
+        (p.claim, frozenset(p.hypotheses.values())): k
         for k, p in catalog.theorems().items()
-        if k != page.key and p.is_proved()
+        if k != page.key and p.prove is not None
     }
-    others.pop((claim.conclusion, claim.hypotheses), None)
+    others.pop((claim.conclusion, frozenset(claim.hypotheses)), None)
     names = {formula: name for name, formula in page.hypotheses.items()}
     numbers: dict[int, int] = {}
     found: list[Step] = []
@@ -53,7 +53,7 @@ def steps(page: Theorem) -> list[Step]:
         node, entered = todo.pop()
         if id(node) in numbers:
             continue
-        key = others.get((node.conclusion, node.hypotheses)) if node.rule != "assume" else None
+        key = others.get((node.conclusion, frozenset(node.hypotheses))) if node.rule != "assume" else None
         premises = () if key else node.premises
         if premises and not entered:
             todo.append((node, True))

@@ -15,7 +15,7 @@ from theory.closeness import tightness_of
 from theory.latex import latex
 from theory.page import Status, Theorem, forget_proofs
 from theory.proof import kernel, tactics
-from theory.proof.kernel import Proved
+from theory.steps import steps as list_steps
 
 TRUSTED = ("terms", "normal", "calculus", "balls", "kernel")
 
@@ -90,28 +90,6 @@ def kernel_lines() -> int:
     return total
 
 
-def drawn_on(page: Theorem) -> tuple[tuple[str, ...], list[Proved]]:
-    """The pages that a proved page draws on directly, and the inferences between them and its claim."""
-    claim = page.proved()
-    others = {id(p.proved()): k for k, p in catalog.theorems().items() if k != page.key and p.is_proved()}
-    others.pop(id(claim), None)
-    uses: dict[str, None] = {}
-    own: list[Proved] = []
-    seen: set[int] = set()
-    todo = [claim]
-    while todo:
-        node = todo.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        if id(node) in others:
-            uses[others[id(node)]] = None
-        else:
-            own.append(node)
-            todo.extend(reversed(node.premises))
-    return tuple(uses), own
-
-
 def report_on(page: Theorem) -> TheoremReport:
     """Prove one page and say how it went."""
     begin = time.perf_counter()
@@ -127,8 +105,9 @@ def report_on(page: Theorem) -> TheoremReport:
             error = f"{type(problem).__name__}: {problem}"
         else:
             steps, axioms = sum(1 for _ in kernel.ancestry(claim)), tuple(sorted(claim.axioms))
-            uses, own = drawn_on(page)
-            rules = dict(Counter(inference.rule for inference in own))
+            own = list_steps(page)
+            uses = tuple(dict.fromkeys(step.page for step in reversed(own) if step.page))
+            rules = dict(Counter(step.rule for step in own if not step.page))
     status: Status = "failed" if error else page.status
     tight = tightness_of(page)
     return TheoremReport(

@@ -17,7 +17,8 @@ def test_a_page_is_printed_with_every_step(attnrates):
     assert numbers == list(range(1, len(listed) + 1))
     for name in theory.theorems()["norm-growth"].hypotheses:
         assert f"  {name}: " in result.out
-    assert "[by separator-correlation]" in result.out
+    assert "[by separator-growth]" in result.out
+    assert "[by path-lower]" in result.out
     assert "theorem, proved." in result.out
 
 
@@ -68,4 +69,4 @@ def test_a_page_for_every_theorem(attnrates, few_proofs, tmp_path):
         assert "<script" not in page
         for link in re.findall(r'href="([^"#]+)"', page):
             assert (tmp_path / "pages" / link).is_file()
-    assert 'by <a href="separator-correlation.html">' in (tmp_path / "pages" / "norm-growth.html").read_text()
+    assert "<small>by separator-growth</small>" in (tmp_path / "pages" / "norm-growth.html").read_text()
