@@ -10,7 +10,7 @@ from rich.text import Text
 from attnrates._console import console, print_json
 from paper_figs.proofs import print_table, prove
 from theory.closeness import search_all
-from theory.latex import macros
+from theory.macros import macros
 from theory.own import load
 
 if TYPE_CHECKING:

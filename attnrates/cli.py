@@ -95,7 +95,7 @@ def verify(
         bool, typer.Option("--search", help="Find the certificates anew instead of replaying them.")
     ] = False,
     latex: Annotated[
-        bool, typer.Option("--latex", help="Print LaTeX macros for every statement, bound and status.")
+        bool, typer.Option("--latex", help="Print LaTeX macros for every constant, statement, bound and status.")
     ] = False,
     falsify: Annotated[
         bool, typer.Option("--falsify", help="Hunt for counterexamples to the pages not searched yet, too.")

@@ -54,23 +54,3 @@ def test_logarithms_do_not_underflow() -> None:
 def test_a_missing_value_is_named() -> None:
     with pytest.raises(KeyError, match="no value for x"):
         value(x + 1, {})
-
-
-def test_macros_are_valid_names_with_balanced_braces() -> None:
-    import re
-
-    import theory
-    from theory.latex import macros
-
-    text = macros({t.key: t.status for t in theory.verify().theorems})
-    names = re.findall(r"\\newcommand\{\\(\w+)\}", text)
-    assert (
-        len(names)
-        == len(set(names))
-        >= 2 * len([p for p in theory.theorems().values() if p.claim is not None])
-    )
-    for line in text.splitlines():
-        assert line.replace(r"\{", "").replace(r"\}", "").count("{") == line.replace(r"\}", "").replace(
-            r"\{", ""
-        ).count("}")
-    assert all(re.fullmatch(r"[A-Za-z]+", name) for name in names)
