@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -27,3 +30,16 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_finite(item) for item in value]
     return value
+
+
+@contextmanager
+def spinner(phase: str) -> Iterator[Callable[[str], None]]:
+    """Show what is being done and for how long, on stderr if that is a terminal; yields how to add a name."""
+    err = console(stderr=True)
+    if not err.is_terminal:
+        yield lambda _: None
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=err, transient=True) as bar:
+        task = bar.add_task(phase, total=None)
+        yield lambda name: bar.update(task, description=f"{phase} {name}")

@@ -6,25 +6,36 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from attnrates._console import print_json
+from attnrates._check import raise_refused
+from attnrates._console import print_json, spinner
 from paper_figs import runs
+from paper_figs.wording import counted
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from numerics.errors import InputError
     from numerics.run import Run
 
 
 def pairs(folder: Path, *, json: bool) -> int:
-    """List, for every run in `folder`, all pairs that break (N), and the wrong tokens that it ends on."""
-    from numerics.run import Run
+    """List, for every run in `folder`, all pairs that break (N), and the wrong tokens that it ends on.
 
-    found = [(_name(folder, place), _of(Run.load(place))) for place in runs.find(folder)]
-    if json:
+    Raises:
+        InputError: there is no run, or some cannot be read; that once the others are listed.
+    """
+    refused: list[InputError] = []
+    with spinner("reading") as watch:
+        found = []
+        for name, run in runs.each(folder, refused.append):
+            watch(name)
+            found.append((name, _of(run)))
+    if json and found:
         print_json([{"run": name} | answer for name, answer in found])
-    else:
+    elif not json:
         for name, answer in found:
             _print(name, answer)
+    raise_refused(refused, len(found))
     return 0
 
 
@@ -58,14 +69,11 @@ def _print(name: str, answer: dict[str, Any]) -> None:
     elif not broken:
         print("  (N) holds: no pair of constraints breaks it")
     else:
-        print(f"  (N): {len(broken)} pairs of constraints have <A_k, A_l> <= -g*^2, as (sequence, token)")
+        number = counted(len(broken), "pair of constraints has", "pairs of constraints have")
+        print(f"  (N): {number} <A_k, A_l> <= -g*^2, as (sequence, token)")
     for pair in broken or []:
         low, high = pair["product"]
         doubt = "" if pair["certain"] else ", within rounding of -g*^2"
         print(f"  {pair['first']} and {pair['second']}: <A_k, A_l> in [{low:.6g}, {high:.6g}]{doubt}")
     if wrong:
         print("  chosen instead of the optimal token: " + ", ".join(f"({i}, {k})" for i, k in wrong))
-
-
-def _name(folder: Path, place: Path) -> str:
-    return place.relative_to(folder).as_posix() if place != folder else place.absolute().name

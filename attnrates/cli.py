@@ -95,7 +95,8 @@ def verify(
         bool, typer.Option("--search", help="Find the certificates anew instead of replaying them.")
     ] = False,
     latex: Annotated[
-        bool, typer.Option("--latex", help="Print LaTeX macros for every constant, statement, bound and status.")
+        bool,
+        typer.Option("--latex", help="Print LaTeX macros for every constant, statement, bound and status."),
     ] = False,
     falsify: Annotated[
         bool, typer.Option("--falsify", help="Hunt for counterexamples to the pages not searched yet, too.")
@@ -189,6 +190,12 @@ def check(
             help="Repeat the runs in ball arithmetic; exit 1 unless every claimed bound is proved.",
         ),
     ] = False,
+    every: Annotated[
+        bool,
+        typer.Option(
+            "--all", help="A line for every theorem, also where many claim nothing for the same reason."
+        ),
+    ] = False,
     pairs: Annotated[
         bool,
         typer.Option("--pairs", help="List the pairs of constraints that break (N) instead of verdicts."),
@@ -196,14 +203,14 @@ def check(
 ) -> int:
     """Hold every run in DIR against every theorem; exit 1 when a bound whose hypotheses hold is violated."""
     if pairs:
-        if certified or own:
-            raise typer.BadParameter("--pairs goes with neither --certified nor --theory")
+        if certified or own or every:
+            raise typer.BadParameter("--pairs goes with none of --certified, --theory and --all")
         from attnrates._pairs import pairs as listing
 
         return listing(folder, json=json)
     from attnrates._check import check as command
 
-    return command(folder, json=json, certified=certified, own=own)
+    return command(folder, json=json, certified=certified, every=every, own=own)
 
 
 @app.command(epilog="Example: attnrates gaussian --n 10 --tokens 6 --delta 0.01 --simulate 2000")
@@ -354,12 +361,16 @@ def sweep(
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes on this machine (default: one a core).")
     ] = None,
+    wait: Annotated[
+        float,
+        typer.Option(min=0, metavar="SECONDS", help="How long to wait while there is no worker."),
+    ] = 300.0,
 ) -> int:
     """Run a grid of rules, steps, data and seeds in parallel. Interrupted, the same command goes on."""
     _one_thread()
     from attnrates._sweep import sweep as command
 
-    return command(grid, out=out, scheduler=scheduler, workers=workers)
+    return command(grid, out=out, scheduler=scheduler, workers=workers, wait=wait)
 
 
 @app.command(epilog="Example: attnrates figures --only fixed-decoder --out figures")

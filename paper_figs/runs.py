@@ -13,12 +13,13 @@ from numerics.run import Run, source_hash
 from numerics.steps import RULES, GradientDescent, NormalizedGD, Polyak
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numerics.maxmargin.solution import MaxMargin
     from numerics.problem import Problem
 
 MANIFEST = "manifest.json"
+PARTS = frozenset({"history.parquet", "problem.npz"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,17 +164,44 @@ def find(folder: Path) -> list[Path]:
     """Every run in `folder` at any depth, or `folder` itself. Raises InputError when there is none."""
     if not folder.is_dir():
         raise InputError(f"{folder}: is not a folder" if folder.exists() else f"{folder}: does not exist")
-    found = sorted(path.parent for path in _manifests(folder))
+    found = sorted(_places(folder))
     if not found:
         raise InputError(f"{folder}: holds no run")
     return found
 
 
-def _manifests(folder: Path) -> Iterator[Path]:
-    for path, folders, files in os.walk(folder):
+def _places(folder: Path) -> Iterator[Path]:
+    """The folders of runs, and those that are not to be passed over: without a manifest, or closed to us."""
+    closed: list[OSError] = []
+    for path, folders, files in os.walk(folder, onerror=closed.append):
         folders[:] = [name for name in folders if not name.startswith(".")]
-        if MANIFEST in files:
-            yield Path(path) / MANIFEST
+        if MANIFEST in files or set(files) >= PARTS:
+            yield Path(path)
+    yield from (Path(error.filename) for error in closed)
+
+
+def each(folder: Path, refuse: Callable[[InputError], None] | None = None) -> Iterator[tuple[str, Run]]:
+    """Load every run in `folder`, with its name: the path from `folder`, or the folder's own name.
+
+    A run that was altered, cannot be read or is none is told to `refuse` and passed over; without `refuse`
+    its InputError is raised. Raises InputError when there is no run at all.
+    """
+    for place in find(folder):
+        try:
+            run = _load(place)
+        except InputError as error:
+            if refuse is None:
+                raise
+            refuse(error)
+            continue
+        yield place.relative_to(folder).as_posix() if place != folder else place.absolute().name, run
+
+
+def _load(place: Path) -> Run:
+    try:
+        return Run.load(place)
+    except OSError as error:
+        raise InputError(f"{error.filename or place}: {error.strerror or error}") from None
 
 
 def writable(folder: Path) -> None:

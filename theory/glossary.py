@@ -36,6 +36,7 @@ HYPOTHESES = (
     ("N", "near-acute: no two constraints have an inner product below minus the squared margin"),
     ("F", "full support: every constraint is active at the max-margin solution, with a positive multiplier"),
     ("gd, ngd, polyak", "the run used this step-size rule, without a decaying step"),
+    ("gradient steps", "every step went along the negative gradient"),
     ("zero start", "the run started at W = 0"),
     ("cap", "Polyak's step has a cap"),
     ("balance", "the balanced point exists and is enclosed"),

@@ -88,7 +88,7 @@ def test_a_closed_pipe_is_no_error(made_runs):
 
 
 def test_a_defect_is_not_mistaken_for_a_verdict(attnrates, monkeypatch, tmp_path):
-    def broken(folder):
+    def broken(folder, **_):
         raise ZeroDivisionError(folder)
 
     monkeypatch.setattr("attnrates._check.check_folder", broken)
@@ -161,7 +161,7 @@ def test_runs_and_verdicts_display_in_a_notebook(made_runs):
 
 
 def test_an_interrupt_while_an_extension_loads_is_an_interrupt(attnrates, monkeypatch, tmp_path):
-    def loading(folder):
+    def loading(folder, **_):
         try:
             raise KeyboardInterrupt
         except KeyboardInterrupt:
