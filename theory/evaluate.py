@@ -6,6 +6,7 @@ is computed from them. ``log_value`` evaluates a positive term in the log domain
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -42,7 +43,7 @@ def value(t: Term, values: Values) -> Any:
         return sum(value(c, values) for c in t[1:])
     if head == "mul":
         factors = np.broadcast_arrays(*(value(c, values) for c in t[1:]))
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):  # 0 * inf, beyond floats, is nan
             return np.prod(factors, axis=0)
     if head == "pow":
         with np.errstate(over="ignore"):
@@ -51,6 +52,8 @@ def value(t: Term, values: Values) -> Any:
         with np.errstate(divide="ignore"):
             return np.divide(1.0, value(t[1], values))
     if head == "fn":
+        if t[1] == "log" and t[2][0] == "mul":
+            return _log_product(t[2], values)
         args = [value(c, values) for c in t[2:]]
         with np.errstate(divide="ignore", over="ignore"):
             return _FUNCTIONS[t[1]](*args)
@@ -73,6 +76,23 @@ def log_value(t: Term, values: Values, logs: Values) -> Any:
             return value(t[2], values)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.log(value(t, values))
+
+
+def _log_product(t: Term, values: Values) -> Any:
+    """The logarithm of a product; of a quotient near 1 by what is left when 1 is taken off.
+
+    In log((x + c)/(y + c)) a large c hides x - y from floats: there the two cancel as expressions first.
+    """
+    plain = np.asarray(value(t, values), dtype=float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(plain)
+    under = [factor[1] for factor in t[1:] if factor[0] == "inv"]
+    if len(under) != 1 or not (np.abs(plain - 1) < 0.5).any():
+        return logs
+    over = math.prod(factor for factor in t[1:] if factor[0] != "inv")
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        excess = value(canonical(over - under[0]), values) / value(under[0], values)
+        return np.where(np.abs(plain - 1) < 0.5, np.log1p(excess), logs)
 
 
 def _look(t: Term, values: Values) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import theory
-from numerics import GradientDescent, NormalizedGD, Polyak, Run
+from numerics import GradientDescent, NormalizedGD, Polyak, Problem, Run, train
 from numerics.datasets import load
 from numerics.training import train_batch
 from theory import catalog
@@ -97,3 +97,12 @@ def test_a_corrupted_constant_is_seen(key: str, monkeypatch: pytest.MonkeyPatch)
     broken = dataclasses.replace(page, rate=dataclasses.replace(page.rate, bound=bound))
     monkeypatch.setattr(catalog, "theorems", lambda: {key: broken})
     assert theory.check(run, key).holds is False
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_a_decoder_of_scale_300_violates_nothing(seed: int) -> None:
+    """The first steps of plain GD are 10^-100 long: the bound's logarithm must not be lost to rounding."""
+    small = load("gaussian:n=4,T=4,d=40", seed=seed)
+    problem = Problem(small.tokens, small.queries, small.labels, small.decoder * 300)
+    verdict = theory.check(train(problem, GradientDescent(1.0), steps=300, space="gram"), "global-direction")
+    assert verdict.holds, verdict

@@ -54,3 +54,12 @@ def test_logarithms_do_not_underflow() -> None:
 def test_a_missing_value_is_named() -> None:
     with pytest.raises(KeyError, match="no value for x"):
         value(x + 1, {})
+
+
+def test_the_logarithm_of_a_quotient_near_one_keeps_its_digits() -> None:
+    """In floats (x + c)/(y + c) is exactly 1 here."""
+    quotient = log((x + z) / (y + z))
+    tiny = {x: 3e-20, y: 1e-20, z: 500.0}
+    assert value(quotient, tiny) == pytest.approx(2e-20 / 500, rel=1e-12)
+    assert value(quotient, {x: 3.0, y: 1.0, z: 0.0}) == pytest.approx(1.0986122886681098, rel=1e-15)
+    assert value(log(x * y), {x: 1e-8, y: 1e8}) == pytest.approx(0.0, abs=1e-15)
