@@ -243,6 +243,7 @@ def _print_end(
     if shared:
         words["... theorems"] = SHARED
     print_legend(words | explained((v.theorem, _missing(v)) for v in verdicts), out)
+    out.print(Text(""))
     for name, reason in skipped.items():
         out.print(Text(f"skipped {name}: {reason}", style="yellow"), soft_wrap=True)
     line = (

@@ -6,8 +6,12 @@ import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from rich.padding import Padding
+from rich.text import Text
+
 from attnrates._console import console, print_json
 from numerics.errors import InputError
+from paper_figs.wording import counted
 from theory import gaussian as theorem
 
 if TYPE_CHECKING:
@@ -16,7 +20,16 @@ if TYPE_CHECKING:
 
 CONFIDENCE = 0.99
 SEARCHED = 500  # problems, at most, for each dimension tried in the search for the simulated one
-CONVENTIONS = {"first": "each sequence's query is its first token", "own": "each query is a token of its own"}
+CONVENTIONS = {
+    "first": "its first token, which is noise (--query first)",
+    "own": "one more noise vector, which is none of its tokens (--query own)",
+}
+VERDICTS = {
+    "confirmed": "the proved {claimed} lies below it: confirmed",
+    "not contradicted": "the proved {claimed} lies in it: not contradicted",
+    "contradicted": "the proved {claimed} lies above it: CONTRADICTED",
+    "nothing claimed": "the theorem guarantees nothing in this dimension",
+}
 
 
 def gaussian(
@@ -109,42 +122,66 @@ def _simulated(
 
 
 def _print(answer: dict[str, Any]) -> None:
+    """Print what is proved, then what is simulated; wrapped on a terminal, one line a sentence elsewhere."""
+    out = console()
+
+    def say(text: str, indent: int = 0) -> None:
+        if out.is_terminal:
+            out.print(Padding(Text(text), (0, 0, 0, indent)))
+        else:
+            out.print(Text(" " * indent + text), soft_wrap=True)
+
     likely = f"{1 - answer['delta']:.6g}"
-    print(
-        f"n={answer['n']} sequences of T={answer['tokens']} tokens, signal {answer['signal']:g}, "
-        f"sigma {answer['sigma']:g}"
+    say(
+        f"Gaussian data: n = {answer['n']} sequences of T = {answer['tokens']} tokens in R^d, one of them a "
+        f"signal of norm {answer['signal']:g}, the others noise of standard deviation "
+        f"{answer['sigma']:g} a coordinate, orthogonal to the signals."
     )
-    for query in answer["queries"]:
-        print(f"  query {query}: {CONVENTIONS[query]}")
-    print(
-        f"from d = {answer['smallest_dimension']} on, (S) and (N) hold with probability at least {likely} "
-        "(proved, given the union bound, Markov's inequality and the moment generating functions)"
+    say(f"The query of a sequence is {', or '.join(CONVENTIONS[query] for query in answer['queries'])}.")
+    say(
+        f"Proved: from d = {answer['smallest_dimension']} on, with probability at least {likely}, they are "
+        "separable (S) and near-acute (N), the conditions under which runs turn towards W_mm from any start."
     )
     if "d" in answer:
         chance = answer["probability"]
-        floor = int(chance * 1e6) / 1e6  # rounded down, as the bound is
-        print(
-            f"in dimension d = {answer['d']} they hold with probability at least {floor:.6f}"
+        say(
+            f"In dimension d = {answer['d']}: with probability at least {_floor(chance)}."
             if chance > 0
-            else f"in dimension d = {answer['d']} the theorem guarantees nothing"
+            else f"In dimension d = {answer['d']} the theorem guarantees nothing.",
+            2,
         )
+    say(
+        "Taken as given: the union bound, Markov's inequality, and the moment generating functions of "
+        "Gaussian and chi-square variables.",
+        2,
+    )
     for found in answer.get("simulation", []):
         low, high = found["interval"]
-        print(
-            f"simulated in floats, query {found['query']}, d = {found['d']}, seed {found['seed']}: "
-            f"{found['near_acute']} of {found['problems']} problems have (S) and (N); the probability lies "
-            f"in [{low:.6f}, {high:.6f}] with confidence {found['confidence']:g}: {_verdict(found)}"
+        query = "its first token" if found["query"] == "first" else "a vector of its own"
+        say(
+            f"Simulated in floats with a sequence's query {query}, d = {found['d']}, seed {found['seed']}: "
+            f"(S) and (N) hold for {found['near_acute']} of {counted(found['problems'], 'problem')}."
         )
-        print(
-            f"  a share of {likely} of {found['simulated_problems']} problems has them in every dimension "
-            f"tried from d = {found['simulated_dimension']} on; the theorem's d is "
-            f"{found['conservative_by']:.2g} times that"
+        say(
+            f"So the probability lies in [{low:.6f}, {high:.6f}], at confidence {found['confidence']:g}: "
+            f"{_verdict(found)}.",
+            2,
         )
+        say(
+            f"A share of {likely} of {counted(found['simulated_problems'], 'problem')} has both in every "
+            f"dimension tried from d = {found['simulated_dimension']} on; the proved d = "
+            f"{answer['smallest_dimension']} is {found['conservative_by']:.2g} times that.",
+            2,
+        )
+
+
+def _floor(chance: float) -> str:
+    """Six digits, rounded down, as a lower bound is."""
+    return f"{int(chance * 1e6) / 1e6:.6f}"
 
 
 def _verdict(found: dict[str, Any]) -> str:
-    claimed = found["claimed"]
-    return f"the theorem's {claimed:.6g} is {found['verdict']}" if claimed > 0 else found["verdict"]
+    return VERDICTS[found["verdict"]].format(claimed=_floor(found["claimed"]))
 
 
 @contextlib.contextmanager

@@ -225,7 +225,7 @@ def gaussian(
         int | None, typer.Option("--d", help="Also give the probability guaranteed in this dimension.")
     ] = None,
     query: Annotated[
-        str, typer.Option(help="first: the first token; own: a token of its own; or both.")
+        str, typer.Option(help="A sequence's query: first (its first token), own (more noise), or both.")
     ] = "both",
     simulate: Annotated[
         int | None,
@@ -263,7 +263,9 @@ def survey(
     d: Annotated[str, typer.Option("--d", help="Dimensions, likewise.")] = "5,10,30,100,300,1000,3000",
     sigma: Annotated[str, typer.Option(help="Standard deviations of the noise, likewise.")] = "0.1",
     signal: Annotated[float, typer.Option(help="Norm of the two signals.")] = 2.0,
-    query: Annotated[str, typer.Option(help="first: the first token; own: a token of its own.")] = "first",
+    query: Annotated[
+        str, typer.Option(help="A sequence's query: first (its first token) or own (noise).")
+    ] = "first",
     problems: Annotated[int, typer.Option(min=1, help="Problems for each combination.")] = 100,
     steps: Annotated[int, typer.Option(min=1, help="Steps of normalized GD for each run.")] = 2000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the problems and starts.")] = 0,

@@ -213,7 +213,7 @@ def print_table(rows: Sequence[Row], console: Console, *, every: bool = False) -
         for reason in dict.fromkeys(reasons + [line for row in group for line in row.instead]):
             console.print(Padding(Text(reason), (0, 0, 0, 2)))
     print_legend(_words(rows, shared=shared), console)
-    console.print(Text(summary(rows)))
+    console.print(Text("\n" + summary(rows)))
 
 
 def _words(rows: Sequence[Row], *, shared: bool) -> dict[str, str]:
@@ -251,7 +251,6 @@ def print_legend(words: Mapping[str, str], console: Console) -> None:
         table.add_row(Text(word), Text(text))
     console.print(Text(""))
     console.print(table)
-    console.print(Text(""))
 
 
 def _filled(table: Table, shown: Sequence[Line]) -> Table:

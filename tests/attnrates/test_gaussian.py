@@ -1,6 +1,7 @@
 """`attnrates gaussian` and `attnrates survey`: the theorem's numbers, simulation beside them, refusals."""
 
 import json
+import re
 
 import pytest
 
@@ -21,8 +22,9 @@ def test_it_prints_the_smallest_dimension(attnrates):
     assert "at least 0.99" in result.out
     assert "d = 3000" in result.out
     assert "at least 0.86" in result.out
-    assert "first token" in result.out
-    assert "token of its own" in result.out
+    assert "query of a sequence is its first token" in result.out
+    assert "or one more noise vector" in result.out
+    assert "own" not in attnrates(*SIZE, "--query", "first").out
 
 
 @pytest.mark.parametrize("query", ["first", "own", "both"])
@@ -59,8 +61,8 @@ def test_simulation_confirms_the_threshold(attnrates):
         cell = Cell(n=10, T=6, d=found["simulated_dimension"], query=found["query"], problems=500)
         assert count(cell) >= 495
     text = attnrates(*SMALL, "--simulate", "100", "--d", "40").out
-    assert "100 problems have (S) and (N)" in text
-    assert "nothing claimed" in text
+    assert "of 100 problems." in text
+    assert "guarantees nothing in this dimension" in text
 
 
 def test_a_contradiction_is_told_and_exits_1(attnrates, monkeypatch):
@@ -68,7 +70,7 @@ def test_a_contradiction_is_told_and_exits_1(attnrates, monkeypatch):
     monkeypatch.setattr(theorem, "smallest_dimension", lambda *_, **__: 12)
     result = attnrates(*SIZE, "--simulate", "50", "--query", "first")
     assert result.code == 1
-    assert "contradicted" in result.out
+    assert "lies above it: CONTRADICTED" in result.out
     monkeypatch.setattr(theorem, "probability", lambda *_, **__: 0.9)
     monkeypatch.setattr(theorem, "smallest_dimension", lambda *_, **__: 4000)
     assert attnrates(*SIZE, "--simulate", "50", "--query", "own", "--d", "12").code == 1
@@ -140,9 +142,29 @@ def test_the_survey_tells_of_stuck_runs(attnrates):
     result = attnrates("survey", "--n", "10", "--d", "8", "--problems", "10")
     assert result.code == 0
     assert (
-        "stuck on problems with (S), at the max-margin solution of the sequences that are right" in result.out
+        "on problems with (S), stuck at the max-margin solution of the sequences that are right" in result.out
     )
     assert "pair that breaks (N)" in result.out
+
+
+def test_the_survey_s_columns_are_explained_and_fit_a_narrow_terminal(attnrates):
+    out = attnrates(*GRID).out
+    legend = out.split("\n\n")[-1]
+    for name in out.splitlines()[0].split()[4:]:
+        assert name in [key for words in _survey.COLUMNS for key in words.split(", ")], name
+    for words in _survey.COLUMNS:
+        assert f"\n{words} " in f"\n{legend}"
+    lines = [["n", "T", "d", "sigma", "(S)", "interval"], ["10", "4", "8", "0.1", "1.00", "0.00-0.41"]]
+    assert list(_survey._fitting(lines, None)) == [
+        " n  T  d  sigma   (S)   interval",
+        "10  4  8    0.1  1.00  0.00-0.41",
+    ]
+    assert list(_survey._fitting(lines, 25)) == [
+        " n  T  d  sigma   (S)",
+        "10  4  8    0.1  1.00",
+        " n  T  d  sigma   interval",
+        "10  4  8    0.1  0.00-0.41",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -175,7 +197,9 @@ def test_a_foreign_table_is_kept(attnrates, tmp_path):
 
 def test_the_verdict_names_what_is_claimed():
     found = {"claimed": 0.99, "verdict": "confirmed"}
-    assert _gaussian._verdict(found) == "the theorem's 0.99 is confirmed"
+    assert _gaussian._verdict(found) == "the proved 0.990000 lies below it: confirmed"
+    found["claimed"] = 0.8609949
+    assert "0.860994 " in _gaussian._verdict(found)  # rounded down, as it is everywhere
 
 
 def test_check_lists_the_pairs(attnrates, tmp_path):
