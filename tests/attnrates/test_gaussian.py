@@ -1,7 +1,6 @@
 """`attnrates gaussian` and `attnrates survey`: the theorem's numbers, simulation beside them, refusals."""
 
 import json
-import re
 
 import pytest
 
