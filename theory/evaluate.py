@@ -40,7 +40,9 @@ def value(t: Term, values: Values) -> Any:
     if head == "num":
         return float(t[1])
     if head == "add":
-        return sum(value(c, values) for c in t[1:])
+        terms = [value(c, values) for c in t[1:]]
+        with np.errstate(invalid="ignore"):  # inf - inf, beyond floats, is nan
+            return sum(terms)
     if head == "mul":
         factors = np.broadcast_arrays(*(value(c, values) for c in t[1:]))
         with np.errstate(over="ignore", invalid="ignore"):  # 0 * inf, beyond floats, is nan
