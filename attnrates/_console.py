@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from numerics.progress import phase
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -33,13 +34,7 @@ def _finite(value: Any) -> Any:
 
 
 @contextmanager
-def spinner(phase: str) -> Iterator[Callable[[str], None]]:
-    """Show what is being done and for how long, on stderr if that is a terminal; yields how to add a name."""
-    err = console(stderr=True)
-    if not err.is_terminal:
-        yield lambda _: None
-        return
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=err, transient=True) as bar:
-        task = bar.add_task(phase, total=None)
-        yield lambda name: bar.update(task, description=f"{phase} {name}")
+def spinner(name: str) -> Iterator[Callable[[str], None]]:
+    """Show what is being done and for how long, if stderr is a terminal; yields how to say at what."""
+    with phase(name, show=console(stderr=True).is_terminal) as say:
+        yield lambda item: say(f" {item}")

@@ -123,8 +123,8 @@ def _print(rows: list[dict[str, Any]]) -> None:
         notes.append(
             f"{counted(stuck, 'run')} from random starts, on problems with (S), stuck at the max-margin "
             "solution of the sequences that are right; "
-            f"{counted(wrong, 'sequence attends', 'sequences attend')} to a wrong token, {pairs} of them in a "
-            "pair that breaks (N) with one that is right"
+            f"{counted(wrong, 'sequence attends', 'sequences attend')} to a wrong token, {pairs} of them in "
+            "a pair that breaks (N) with one that is right"
         )
     late = sum(row["acute_unreached"] for row in rows)
     if late:

@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from attnrates._console import console
+from attnrates._console import console, spinner
 from numerics.errors import InputError
 from paper_figs import runs
 
@@ -65,7 +65,8 @@ def train(
     runs.writable(out)
     progress = console(stderr=True).is_terminal
     for setting in settings:
-        problem = setting.problem()
+        with spinner("reading the data"):
+            problem = setting.problem()
         run, kept = runs.make(setting, out, problem=problem, device=device, progress=progress)
         for note in _notes(run):
             print(f"{setting.data}, seed {setting.seed}: {note}", file=sys.stderr)

@@ -29,6 +29,21 @@ except ImportError:  # Windows: calls are not kept apart
 
 FORMAT = "attnrates-checkpoint"
 _NAME = "checkpoint.npz"
+_WORDS = {  # of the parts of a key, but "training"
+    "problems": "data",
+    "rules": "step-size rule",
+    "decoder rules": "decoder rule",
+    "initial values": "initial values",
+    "targets": "max-margin solutions",
+    "recorded steps": "number of steps or recorded steps",
+    "space": "space",
+    "device": "device",
+    "dtype": "dtype",
+    "engine": "engine",
+    "source code": "version of the code",
+}
+_SHOWN = ("rules", "decoder rules", "space", "device", "dtype", "engine")
+_LONGEST = 200
 
 
 @contextlib.contextmanager
@@ -96,11 +111,37 @@ def read(
     if digest != _digest(arrays):
         raise InputError(f"{path}: the content does not match its hash; the file was altered")
     if theirs != _text(key):
-        other = json.loads(theirs)
-        differing = [name for name in sorted(key) if other.get(name) != json.loads(_text(key))[name]]
-        raise InputError(f"{path}: belongs to another training call; its {', '.join(differing)} differ")
+        raise InputError(
+            f"{path}: belongs to another training call: {_differences(json.loads(theirs), key)}; repeat that "
+            "call with its own arguments to resume it, or name another folder to begin anew"
+        )
     rows = arrays.pop("rows")
     return rows, {name.removeprefix("state."): value for name, value in arrays.items()}
+
+
+def _differences(theirs: dict[str, Any], key: dict[str, Any]) -> str:
+    """What differs between two calls, with both values where they are short enough to say."""
+    ours = json.loads(_text(key))
+    if theirs.get("training") != ours.get("training"):
+        return "one of the two trains the decoder too"
+    told = []
+    for name, words in _WORDS.items():
+        if theirs.get(name) == ours.get(name):
+            continue
+        there, here = _value(theirs.get(name)), _value(ours.get(name))
+        shown = f" ({there} there, {here} here)" if name in _SHOWN and len(there + here) < _LONGEST else ""
+        told.append(words + shown)
+    return f"other {' and '.join(told)}"
+
+
+def _value(value: Any) -> str:
+    """Rules as name and numbers, anything else as it is."""
+    if isinstance(value, list):
+        return "; ".join(dict.fromkeys(map(_value, value)))
+    if isinstance(value, dict):
+        numbers = [f"{k}={_value(v)}" for k, v in value.items() if v and k != "name"]
+        return " ".join([str(value.get("name", "")), *numbers]).strip()
+    return str(value)
 
 
 def _text(key: dict[str, Any]) -> str:

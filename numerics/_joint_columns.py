@@ -21,6 +21,7 @@ from numerics.errors import InfeasibleError
 from numerics.maxmargin import max_margin
 from numerics.maxmargin.solution import MaxMargin
 from numerics.problem import Problem
+from numerics.progress import phase
 from numerics.steps import Rule
 
 _SERIES = -37.0  # below, log(log1p(e^x)) = x - e^x/2 to the last digit
@@ -45,6 +46,7 @@ def finish(
     init: Float[np.ndarray, "d d"] | None,
     decoder_init: Float[np.ndarray, " d"] | None,
     reference_kind: str,
+    progress: bool = False,
 ) -> Finished:
     """All columns of one run; kept holds for each recorded step the `ROWS`, then the `BY_TOKEN` values.
 
@@ -54,8 +56,8 @@ def finish(
     reference = reference_problem(problem, decoder, reference_kind)
     target, decoder_target = None, None
     with contextlib.suppress(InfeasibleError):
-        target = max_margin(reference)
-    with contextlib.suppress(InfeasibleError):
+        target = max_margin(reference, progress=progress)
+    with contextlib.suppress(InfeasibleError), phase("the decoder's max margin", show=progress):
         decoder_target = decoder_max_margin(reference)
     columns = {"step": steps} | {name: kept[:, j] for j, name in enumerate(ROWS)}
     by_token = kept[:, len(ROWS) :].reshape(len(kept), len(BY_TOKEN), -1).transpose(1, 0, 2)

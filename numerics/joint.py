@@ -128,6 +128,7 @@ def train_joint_batch(
             init=plan.inits[b],
             decoder_init=plan.decoder_inits[b],
             reference_kind=reference,
+            progress=progress,
         )
         if space == "gram":
             final["coefficients"] = done.coefficients

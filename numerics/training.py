@@ -140,7 +140,7 @@ def train_batch(
     plan = _plan(problems, rules, inits, targets, seeds, steps, space, dtype, optimizer)
     where = _device(device)
     grid = record_steps(record, steps)
-    engine = _engine(plan, space, where, dtype, optimizer, memory_limit)
+    engine = _engine(plan, space, where, dtype, optimizer, memory_limit, progress)
     key = _key(plan, grid, space, str(where), dtype, engine.name)
     keep = None if checkpoint is None else _Keeper(checkpoint, checkpoint_every, steps, key)
     rows = _drive(engine, grid, steps, keep, progress)
@@ -159,12 +159,12 @@ class _Plan:
     def problem(self, run: int) -> Problem:
         return self.problems[run if len(self.problems) > 1 else 0]
 
-    def solve(self) -> None:
+    def solve(self, progress: bool) -> None:
         """Compute the missing targets; None stays where the constraints are infeasible."""
         for j, problem in enumerate(self.problems):
             if self.targets[j] is None:
                 with contextlib.suppress(InfeasibleError):
-                    self.targets[j] = max_margin(problem)
+                    self.targets[j] = max_margin(problem, progress=progress)
 
     def target(self, run: int) -> MaxMargin | None:
         return self.targets[run if len(self.targets) > 1 else 0]
@@ -262,6 +262,7 @@ def _engine(
     dtype: str,
     optimizer: OptimizerFactory | None,
     memory_limit: int | None,
+    progress: bool,
 ) -> Engine:
     """The engine for the plan, its memory checked before anything large is made."""
     runs = len(plan.rules)
@@ -273,7 +274,7 @@ def _engine(
     if space == "gram":
         first = plan.problems[0]
         dense = dense_gram_fits(len(plan.problems), first, runs, **sizes)
-        plan.solve()
+        plan.solve(progress)
         laws = [rule.law for rule in plan.rules]
         geometries = [Geometry.of(p, m) for p, m in zip(plan.problems, plan.targets, strict=True)]
         small = first.n_constraints <= _SMALL
@@ -284,7 +285,7 @@ def _engine(
         torch_dtype = getattr(torch, dtype)
         return TorchGram(geometries, laws, plan.inits, device=device, dtype=torch_dtype, dense=dense)
     require_weight_space(len(plan.problems), plan.problems[0], runs, **sizes)
-    plan.solve()
+    plan.solve(progress)
     laws = [rule.law for rule in plan.rules] if optimizer is None else [Law(0.0, 0.0, 0.0, 0.0, 0.0)] * runs
     engine = WeightSpace(
         plan.problems,

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from numerics.errors import InfeasibleError, InputError
 from numerics.maxmargin.solution import MaxMargin, kkt_residual
 from numerics.problem import Problem
+from numerics.progress import phase
 
 __all__ = ["SOLVERS", "MaxMargin", "kkt_residual", "max_margin", "max_margins"]
 
@@ -21,7 +22,7 @@ def max_margin(problem: Problem, *, solver: str = "active-set", progress: bool =
     Solvers: "active-set", a dual method to rounding error, which turns to exact arithmetic where floats
     cannot decide; "exact", rational arithmetic throughout (small problems); and as an independent reference
     "cvxpy" (the primal for d <= 30, else the dual), "cvxpy-primal" and "cvxpy-dual". All are deterministic.
-    `progress` shows the active-set method's state on stderr.
+    `progress` shows the active-set method's state and the time elapsed on stderr.
 
     Raises InfeasibleError, with the clashing constraints and, from the first two solvers, a certificate,
     when no W satisfies all; InputError when there is no constraint at all or the solver is unknown;
@@ -40,15 +41,11 @@ def max_margin(problem: Problem, *, solver: str = "active-set", progress: bool =
 
     if solver == "exact":
         return fast.solve_exactly(problem)
-    if not progress:
-        return fast.solve(problem)
-    from rich.console import Console
-
-    with Console(stderr=True).status("max margin") as status:
+    with phase("max margin", show=progress) as say:
         return fast.solve(
             problem,
-            lambda step, size, worst: status.update(
-                f"max margin: step {step}, support {size} of {problem.n_constraints}, violation {worst:.1e}"
+            lambda step, size, worst: say(
+                f": step {step}, support {size} of {problem.n_constraints}, violation {worst:.1e}"
             ),
         )
 

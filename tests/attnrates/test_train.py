@@ -2,10 +2,13 @@
 
 import os
 import pickle
+import pty
+import re
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -226,6 +229,43 @@ def test_infeasible_constraints_are_said_and_trained_without_a_target(attnrates,
     assert result.code == 0, result.err
     assert "infeasible" in result.err
     assert Run.load(tmp_path / "out" / "mine-ngd-0.1-5-weight-seed0").target is None
+
+
+@pytest.mark.parametrize(
+    ("more", "phases"),
+    [
+        ((), ["reading the data", "max margin: step", "training"]),
+        (("--space", "gram"), ["reading the data", "max margin: step", "training"]),
+        (
+            ("--space", "gram", "--joint"),
+            ["reading the data", "training", "max margin: step", "the decoder's max margin"],
+        ),
+    ],
+    ids=["weight", "gram", "joint"],
+)
+def test_every_phase_is_shown_on_a_terminal(tmp_path, more, phases):
+    """With the time elapsed; stdout has the result alone."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "attnrates.cli", "train", "--data", "gaussian:n=60,T=4,d=60"]
+    command += ["--rule", "ngd", "--step", "0.1", "--steps", "5", *more, "--out", str(tmp_path)]
+    environment = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "NO_COLOR")}
+    environment |= {"TERM": "xterm", "COLUMNS": "100"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, env=environment) as process:
+        os.close(theirs)
+        shown = b""
+        with suppress(OSError):  # the terminal's end
+            while part := os.read(ours, 65536):
+                shown += part
+        out, _ = process.communicate(timeout=60)
+    os.close(ours)
+    assert process.returncode == 0, shown
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
+    places = [text.find(phase) for phase in phases]
+    assert -1 not in places, text
+    assert places == sorted(places), text
+    assert re.search(r"max margin.* 0:00:0\d", text)
+    assert out.decode().startswith("trained ")
+    assert "max margin" not in out.decode()
 
 
 def test_an_interrupt_gives_one_line_and_leaves_no_file(tmp_path):

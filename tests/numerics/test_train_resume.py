@@ -111,19 +111,39 @@ def test_a_finished_run_is_read_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        ({"rule": GradientDescent(0.1)}, "rules"),
-        ({"problem": load("gaussian:n=4,T=4,d=30", 2)}, "problems"),
-        ({"init": np.eye(30)}, "initial values"),
-        ({"steps": 200}, "recorded steps"),
-        ({"space": "weight"}, "space"),
+        ({"rule": GradientDescent(0.1)}, "other step-size rule (ngd step=0.1 there, gd step=0.1 here);"),
+        ({"rule": NormalizedGD(0.1, exponent=0.5)}, "(ngd step=0.1 there, ngd exponent=0.5 step=0.1 here);"),
+        ({"problem": load("gaussian:n=4,T=4,d=30", 2)}, "other data and max-margin solutions;"),
+        ({"init": np.eye(30)}, "other initial values;"),
+        ({"steps": 200}, "other number of steps or recorded steps;"),
+        ({"space": "weight"}, "other space (gram there, weight here) and engine (compiled"),
     ],
 )
 def test_another_calls_checkpoint_is_refused(tmp_path: Path, change: dict[str, Any], named: str) -> None:
     call = {"problem": load("gaussian:n=4,T=4,d=30", 1), "rule": NormalizedGD(0.1), "steps": 100}
     train(**call, checkpoint=tmp_path)
-    with pytest.raises(InputError, match=named) as caught:
+    with pytest.raises(InputError) as caught:
         train(**(call | change), checkpoint=tmp_path)
-    assert "\n" not in str(caught.value)
+    said = str(caught.value)
+    assert said.startswith(f"{tmp_path / 'checkpoint.npz'}: belongs to another training call: ")
+    assert named in said
+    assert said.endswith(
+        "repeat that call with its own arguments to resume it, or name another folder to begin anew"
+    )
+    assert "\n" not in said
+    assert len(said) < 400 + len(str(tmp_path))
+
+
+def test_a_joint_calls_checkpoint_and_other_codes_are_told_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem, rule = load("gaussian:n=4,T=4,d=30", 1), NormalizedGD(0.1)
+    train(problem, rule, steps=10, checkpoint=tmp_path)
+    with pytest.raises(InputError, match="call: one of the two trains the decoder too; repeat"):
+        train_joint(problem, rule, rule, steps=10, checkpoint=tmp_path)
+    monkeypatch.setattr("numerics.training.source_hash", lambda _: "of another day")
+    with pytest.raises(InputError, match="call: other version of the code; repeat"):
+        train(problem, rule, steps=10, checkpoint=tmp_path)
 
 
 def stopped_halfway(folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
@@ -147,7 +167,7 @@ def test_another_engine_s_checkpoint_is_refused(tmp_path: Path, monkeypatch: pyt
     """Where memory has become short, the factors take the Gram matrix's place: other bits, another state."""
     call = stopped_halfway(tmp_path, monkeypatch)
     problem = load("gaussian:n=6,T=8,d=10", 0)
-    with pytest.raises(InputError, match="belongs to another training call; its engine differ"):
+    with pytest.raises(InputError, match=r"belongs to another training call: other engine \("):
         train(problem, NormalizedGD(0.1), **call, memory_limit=45_000)
     assert len(train(problem, NormalizedGD(0.1), **call).history) > 20
 
@@ -296,7 +316,7 @@ def test_another_optimizers_checkpoint_is_refused(tmp_path: Path) -> None:
         lambda W: torch.optim.SGD(W, lr=0.4, momentum=0.9),
         lambda W: torch.optim.SGD([{"params": W, "lr": 0.5}], lr=0.3, momentum=0.9),
     ):
-        with pytest.raises(InputError, match="rules differ"):
+        with pytest.raises(InputError, match=r"other step-size rule \("):
             train(**call, optimizer=other, checkpoint=tmp_path)
 
 
