@@ -149,11 +149,23 @@ def _page(theorem: str | Theorem) -> Theorem:
 
 
 def _constants(run: Any, page: Theorem) -> dict[str, float]:
-    """Give the constants of the bound by name."""
+    """Give the constants of the bound by name, as text."""
     from theory.constants import in_bound
+    from theory.legend import notation_of
     from theory.observables import constants
 
-    return in_bound(run.values if hasattr(run, "values") else constants(run), page.bound)
+    known = run.values if hasattr(run, "values") else constants(run)
+    found = in_bound(known, page.bound, notation_of(page))
+    return {_as_text(name): value for name, value in found.items()}
+
+
+def _as_text(latex: str) -> str:
+    from theory.plain import from_latex
+
+    try:
+        return from_latex(latex)
+    except (ValueError, IndexError):  # a name of one's own page, which may be any LaTeX
+        return latex
 
 
 def _violation(

@@ -46,6 +46,7 @@ def test_a_violation_names_step_values_constants_and_draws(run):
     text = str(caught.value)
     for fact in ("norm-growth is violated", "observed 0.5 < bound", "R = ", "observed o, bound -"):
         assert fact in text
+    assert "\\" not in text
     first = int(text.split("first at step ")[1].split(":", maxsplit=1)[0])
     verdict = theory.check(broken, "norm-growth")
     assert first == verdict.steps[np.argmax(verdict.observed < verdict.bound)]
@@ -164,3 +165,66 @@ def test_the_plugin_offers_them_as_fixtures(pytester):
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(["attnrates: *", "*first at step 1: observed 4 > bound 3*"])
     assert "testing.py" not in result.stdout.str()  # the traceback ends in the user's own test
+
+
+def test_the_plugin_works_under_xdist(pytester):
+    """Two workers: every fixture, a rate that holds, failures whose message and plot reach the user whole."""
+    for name in ("first", "second"):
+        pytester.makepyfile(
+            **{
+                f"test_{name}": """
+        import dataclasses
+        import os
+
+        import numpy as np
+        import pytest
+
+        from numerics import NormalizedGD, train
+        from numerics.datasets import load
+
+
+        @pytest.fixture(scope="module")
+        def run():
+            return train(load("gaussian:n=3,T=3,d=20", seed=0), NormalizedGD(step=0.1), steps=50)
+
+        def test_kept(assert_proved, assert_bound, assert_rate, run):
+            assert os.environ["PYTEST_XDIST_WORKER"] in ("gw0", "gw1")
+            assert_proved("path-lower")
+            assert_bound([1, 2], 3)
+            assert assert_rate(run, "norm-growth").holds
+
+        def test_broken_bound(assert_bound):
+            assert_bound([1, 4], 3)
+
+        def test_broken_rate(assert_rate, run):
+            norms = np.minimum(run.recorded["weight_norm"], 0.5)
+            recorded = run.recorded | {"weight_norm": norms}
+            assert_rate(dataclasses.replace(run, recorded=recorded), "norm-growth")
+
+        def test_unclaimed(assert_rate, run):
+            assert_rate(run, "gd-path-lower")
+
+        def test_unproved(assert_proved):
+            assert_proved("paper-joint")
+        """
+            }
+        )
+    result = pytester.runpytest_subprocess("-p", "no:randomly", "-n", "2", "--dist", "loadfile")
+    result.assert_outcomes(passed=2, failed=8)
+    result.stdout.fnmatch_lines(["attnrates: *"])
+    text = result.stdout.str()
+    for said in (
+        "E       AssertionError: the bound is violated\n",
+        "E         first at step 1: observed 4 > bound 3\n",
+        "E       AssertionError: norm-growth is violated: The weight norm grows at least like the path",
+        "E         ‖W_mm‖ = 1.8",
+        "E       AssertionError: gd-path-lower claims nothing on this run:\n",
+        "E         gd fails: ",
+        "E       AssertionError: paper-joint is claimed: it has no proof\n",
+    ):
+        assert text.count(said) == 2, said
+    assert text.count("E         observed o, bound -, both X\n") == 4
+    for name in ("first", "second"):
+        assert f"test_{name}.py:" in text
+    assert "testing.py" not in text
+    assert "INTERNALERROR" not in text
