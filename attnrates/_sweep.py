@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import time
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -9,50 +12,59 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from attnrates._console import console
 from attnrates.sweep import grid as grids
 from attnrates.sweep.cluster import connect, outcomes
-from attnrates.sweep.store import Store
+from attnrates.sweep.store import DamagedError, Store
 from numerics.errors import InputError
 from paper_figs import runs
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from rich.console import Console
 
-def sweep(grid_file: Path, *, out: Path, scheduler: str | None, workers: int | None) -> int:
+FIRST, EVERY = 10.0, 60.0  # seconds to the first line of progress, and between two
+
+
+def sweep(
+    grid_file: Path, *, out: Path, scheduler: str | None, workers: int | None, wait: float = 300.0
+) -> int:
     """Run the cells of a grid file that are not in `out` yet; 1 when a bound is violated, else 0.
 
-    Raises InputError for a bad grid, a folder that holds something else, or, once every other cell is
-    finished, when cells could not be run.
+    `wait` is for how many seconds a cluster without workers is waited for. Cells of an earlier grid stay in
+    the folder and are not counted. Raises InputError for a bad grid, a folder that holds something else, or,
+    once every other cell is finished, when cells could not be run.
     """
     if scheduler is not None and workers is not None:
         raise InputError("--workers is for this machine; a cluster at --scheduler has its own")
     grid = grids.read(grid_file)
-    for name in {cell.setting.data: cell for cell in grid.cells}.values():
-        name.setting.problem()  # an unknown data set is told before anything starts
+    hashes: dict[str, str | None] = {}
+    for setting in {cell.setting.data: cell.setting for cell in grid.cells}.values():
+        problem = setting.problem()  # an unknown data set is told before anything starts
+        hashes[setting.data] = problem.hash if setting.is_file else None
     runs.writable(out)
     store = Store(out)
-    missing = [cell for cell in grid.cells if not store.finished(cell, check=grid.check)]
     say = console(stderr=True)
-    say.print(f"{len(grid.cells)} cells, {len(grid.cells) - len(missing)} finished before")
-    violated, refused = 0, []
-    if missing:
-        columns = (TextColumn("cells"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        with (
-            connect(scheduler, workers) as client,
-            Progress(*columns, console=say, disable=not say.is_terminal) as progress,
-        ):
-            bar = progress.add_task("cells", total=len(grid.cells), completed=len(grid.cells) - len(missing))
-            for number, (cell, outcome) in enumerate(outcomes(client, missing, check=grid.check), start=1):
-                store.add(cell, outcome)
-                violated += outcome.violated
-                if outcome.error is not None:
-                    refused.append(f"{cell.setting.name}: {outcome.error}")
-                progress.advance(bar)
-                if not say.is_terminal and number % max(1, len(missing) // 20) == 0:
-                    say.print(f"{number} of {len(missing)} cells")
+    missing, damaged, violated = _missing(store, grid, hashes)
+    others = store.others(grid.cells)
+    refused = []
+    with connect(scheduler, workers) if missing else nullcontext() as client:
+        store.begin()
+        say.print(f"{len(grid.cells)} cells, {len(grid.cells) - len(missing)} finished before")
+        if others:
+            say.print(f"{others} other cells in {out} are not in this grid; they are left as they are")
+        if damaged:
+            say.print(f"{len(damaged)} cells are run anew; the first: {damaged[0]}", soft_wrap=True)
+        if client is not None:
+            with _Progress(say, len(grid.cells), len(missing)) as progress:
+                done = outcomes(client, missing, check=grid.check, patience=wait, tell=say.print)
+                for cell, outcome in done:
+                    store.add(cell, outcome)
+                    violated += outcome.violated
+                    if outcome.error is not None:
+                        refused.append(f"{cell.setting.name}: {outcome.error}")
+                    progress.advance()
     print(out / "history")
     if grid.check:
         print(out / "verdicts")
-        violated = _violated(out / "verdicts")
         say.print(f"{violated} bounds violated" if violated else "no bound is violated")
     if refused:
         raise InputError(
@@ -62,11 +74,57 @@ def sweep(grid_file: Path, *, out: Path, scheduler: str | None, workers: int | N
     return int(violated > 0)
 
 
-def _violated(folder: Path) -> int:
-    """Count the violated bounds of all cells."""
-    from pyarrow import dataset
+def _missing(
+    store: Store, grid: grids.Grid, hashes: dict[str, str | None]
+) -> tuple[list[grids.Cell], list[DamagedError], int]:
+    """Give the cells to run, why those among them that were finished are, and the others' violated bounds."""
+    missing, damaged, violated = [], [], 0
+    for cell in grid.cells:
+        if not store.finished(cell, check=grid.check):
+            missing.append(cell)
+            continue
+        try:
+            known = hashes[cell.setting.data]
+            violated += store.violated(cell, check=grid.check, problem_hash=known)
+        except DamagedError as error:
+            missing.append(cell)
+            damaged.append(error)
+    return missing, damaged, violated
 
-    if not folder.is_dir():
-        return 0
-    table = dataset.dataset(folder, format="parquet", partitioning="hive")
-    return int(table.count_rows(filter=~dataset.field("holds")))
+
+class _Progress:
+    """A bar on a terminal; elsewhere a line now and then, with the time left at the pace so far."""
+
+    def __init__(self, say: Console, total: int, missing: int) -> None:
+        columns = (TextColumn("cells"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        self.bar = Progress(*columns, console=say, disable=not say.is_terminal)
+        self.task = self.bar.add_task("cells", total=total, completed=total - missing)
+        self.say, self.missing, self.number = say, missing, 0
+        self.began = time.monotonic()
+        self.told = self.began - EVERY + FIRST
+
+    def __enter__(self) -> _Progress:
+        self.bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.bar.stop()
+
+    def advance(self) -> None:
+        """Count a cell."""
+        self.number += 1
+        self.bar.advance(self.task)
+        now = time.monotonic()
+        if self.say.is_terminal or (now - self.told < EVERY and self.number < self.missing):
+            return
+        self.told = now
+        left = (now - self.began) / self.number * (self.missing - self.number)
+        self.say.print(f"{self.number} of {self.missing} cells, about {duration(left)} left")
+
+
+def duration(seconds: float) -> str:
+    """Say a time in one unit, rounded up."""
+    for unit, length in (("days", 86400.0), ("h", 3600.0), ("min", 60.0)):
+        if seconds > 2 * length:
+            return f"{math.ceil(seconds / length)} {unit}"
+    return f"{math.ceil(seconds)} s"

@@ -124,5 +124,5 @@ def _parquet(columns: dict[str, list[Any]], about: dict[str, Any]) -> bytes:
     )
     table = pa.table({field.name: pa.array(columns[field.name], field.type) for field in schema}, schema)
     stream = io.BytesIO()
-    parquet.write_table(table, stream, compression="zstd")
+    parquet.write_table(table, stream, compression="zstd", write_page_checksum=True)
     return stream.getvalue()

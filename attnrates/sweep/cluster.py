@@ -7,13 +7,17 @@ dies, what has come back is on disk.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
+import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from attnrates.sweep import apart
 from attnrates.sweep import cell as work
 from attnrates.sweep.grid import Cell
 from numerics.errors import AttnratesError, InputError
@@ -24,14 +28,32 @@ if TYPE_CHECKING:
     from distributed import Client, Future, LocalCluster
 
 AHEAD = 4  # cells handed out for each worker: enough to keep it busy, few enough to lose little
-ATTEMPTS = 20  # that may end with a worker's death before a cell is suspected, and again before it is refused
+ATTEMPTS = 5  # that may end with a worker's death before a cell is suspected
+MOST = 40  # workers that may die over one cell before it is refused, whatever killed them
 STARTS = 10  # of the local cluster
 SILENCE = 20.0  # seconds without a scheduler before it is given up
 GREETING = 20.0  # seconds for what listens at an address to say that it is a scheduler
+NOTICE = 5.0  # seconds without any worker before it is told
+FETCH = 10.0  # seconds to bring a result here
+REFILL = 60.0  # seconds for a local worker to start
 
 
 class SchedulerLostError(AttnratesError):
     """The scheduler does not answer any more."""
+
+
+class NoWorkersError(AttnratesError):
+    """There has been no worker for as long as was to be waited."""
+
+
+@dataclass(frozen=True)
+class _Task:
+    """A cell handed out: how many workers died over it so far, and whether it is tried apart."""
+
+    cell: Cell
+    died: int = 0
+    apart: bool = False
+    again: int = 0  # handed out anew, since Dask knows a task by its key
 
 
 @contextmanager
@@ -46,15 +68,17 @@ def connect(address: str | None, workers: int | None) -> Iterator[Client]:
     import dask
     from distributed import Client
 
-    with dask.config.set(
+    settings = dask.config.set(
         {
             "distributed.scheduler.allowed-failures": ATTEMPTS,
             "distributed.comm.timeouts.connect": f"{SILENCE:.0f}s",
             "distributed.comm.timeouts.tcp": f"{SILENCE:.0f}s",
             "distributed.logging.distributed": "critical",
             "distributed.admin.large-graph-warning-threshold": "1GB",
+            "distributed.worker.memory.pause": False,  # one that stays paused would be waited for for ever
         }
-    ):
+    )
+    with _quiet(), settings:
         if address is not None:
             try:
                 asyncio.run(_greet(address))
@@ -71,6 +95,18 @@ def connect(address: str | None, workers: int | None) -> Iterator[Client]:
             Client(cluster, set_as_default=False) as client,
         ):
             yield client
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Hear nothing of the tasks that Dask's client leaves behind when a worker is lost."""
+    logger = logging.getLogger("asyncio")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 async def _greet(address: str) -> None:
@@ -112,25 +148,35 @@ def _local(workers: int) -> LocalCluster:
     raise AssertionError("unreachable")
 
 
-def outcomes(client: Client, cells: Sequence[Cell], *, check: bool) -> Iterator[tuple[Cell, work.Outcome]]:
+def outcomes(
+    client: Client,
+    cells: Sequence[Cell],
+    *,
+    check: bool,
+    patience: float = 300.0,
+    tell: Callable[[str], None] = print,
+) -> Iterator[tuple[Cell, work.Outcome]]:
     """Have the cells computed; give each as it comes back.
 
-    A cell whose workers die again and again (for want of memory, say) is tried alone once all others are
-    done, for it may have shared its workers with the one that kills them.
+    A cell whose workers die again and again (for want of memory, say) is suspected: it is tried once all
+    others are done, alone and in a process of its own (`apart`), for it may have shared its workers with the
+    one that kills them. `tell` is told when there is no worker, which is waited for `patience` seconds.
 
     Raises:
         SchedulerLostError: the scheduler is gone.
-        InputError: the workers run other code than this process.
+        NoWorkersError: there is no worker.
+        InputError: the workers run other code than this process, or have none of it.
     """
     from distributed import TimeoutError as NotYet
     from distributed import wait
-    from distributed.scheduler import KilledWorker
 
-    waiting = deque((cell, 0) for cell in cells)
-    suspects: deque[tuple[Cell, int]] = deque()
-    running: dict[Future, tuple[Cell, int]] = {}
+    waiting = deque(_Task(cell) for cell in cells)
+    suspects: deque[_Task] = deque()
+    running: dict[Future, _Task] = {}
     own = work.code()
     silent = 0.0
+    lonely = time.monotonic()
+    told = False
     refilled: Started | None = None
     while waiting or running or suspects:
         if not waiting and not running:
@@ -138,17 +184,19 @@ def outcomes(client: Client, cells: Sequence[Cell], *, check: bool) -> Iterator[
         known = len(_workers(client))
         if client.cluster is not None and known < len(client.cluster.worker_spec):
             refilled = _refill(client.cluster) if refilled is None or refilled.done() else refilled
+        if known:
+            lonely, told = time.monotonic(), False
+        elif time.monotonic() - lonely > patience:
+            raise NoWorkersError(
+                f"no worker for {patience:g} seconds; finished cells are kept, the same command goes on"
+            )
+        elif time.monotonic() - lonely > NOTICE and not told:
+            tell(f"there is no worker; waiting up to {patience:g} seconds for one")
+            told = True
         room = AHEAD * max(1, known) - len(running)
         for _ in range(min(room, len(waiting))):
-            cell, attempt = waiting.popleft()
-            future = client.submit(
-                work.compute,
-                cell.setting,
-                check=check,
-                key=f"attnrates-{cell.key}-{attempt}",
-                pure=False,
-            )
-            running[future] = (cell, attempt)
+            task = waiting.popleft()
+            running[_submit(client, task, check=check)] = task
         try:
             with client.as_current():
                 done = wait(list(running), timeout=1.0, return_when="FIRST_COMPLETED").done
@@ -160,25 +208,70 @@ def outcomes(client: Client, cells: Sequence[Cell], *, check: bool) -> Iterator[
         if silent >= SILENCE or client.status in ("closed", "closing"):
             raise SchedulerLostError("the scheduler is gone")
         for future in done:
-            cell, attempt = running.pop(future)
-            if future.status == "finished":
-                outcome = future.result()
-                if outcome.code != own:
-                    raise InputError(
-                        "the workers have another version of attnrates than this process; install the same"
-                    )
-                yield cell, outcome
-            elif future.status != "error":  # cancelled: the scheduler was lost and came back
-                waiting.append((cell, attempt + 1))
-            elif not isinstance(failure := future.exception(), KilledWorker):
-                yield cell, work.Outcome(own, error=f"{type(failure).__name__}: {failure}")
-            elif (died := attempt + failure.allowed_failures + 1) > 2 * ATTEMPTS:
-                reason = (
-                    f"{died} workers died while they ran this cell: it may need more memory than they have"
+            task = running.pop(future)
+            result = _result(future)
+            if result is None and future.status in ("finished", "pending"):
+                running[future] = task
+            elif result is None:  # cancelled or lost: the scheduler was away, or came back
+                waiting.append(replace(task, again=task.again + 1))
+            elif isinstance(result, Exception):
+                failed = _failed(task, result)
+                if isinstance(failed, _Task):
+                    suspects.append(failed)
+                else:
+                    yield task.cell, failed
+            elif result.code != own:
+                raise InputError(
+                    "the workers have another version of attnrates than this process, or its code was "
+                    "changed since; install the same"
                 )
-                yield cell, work.Outcome(own, error=reason)
             else:
-                suspects.append((cell, died))
+                yield task.cell, result
+
+
+def _result(future: Future) -> work.Outcome | Exception | None:
+    """Bring a result here, or what went wrong in its place; None where it is not to be had, or not yet.
+
+    A result is gone when its worker dies before it is brought: Dask has it computed again, which may end
+    otherwise, or not, where there is no other worker.
+    """
+    from distributed import CancelledError
+    from distributed import TimeoutError as NotYet
+
+    if future.status not in ("finished", "error"):
+        return None
+    try:
+        outcome: work.Outcome = future.result(timeout=FETCH)
+    except (NotYet, TimeoutError, CancelledError):
+        return None
+    except Exception as error:
+        return error
+    return outcome
+
+
+def _submit(client: Client, task: _Task, *, check: bool) -> Future:
+    key = f"attnrates-{task.cell.key}-{task.died}-{task.again}"
+    if task.apart:
+        return client.submit(apart.compute, work.compute, task.cell.setting, check=check, key=key, pure=False)
+    return client.submit(work.compute, task.cell.setting, check=check, key=key, pure=False)
+
+
+def _failed(task: _Task, failure: Exception) -> _Task | work.Outcome:
+    """Give the task to try again apart, or the outcome of a cell that cannot be run.
+
+    Raises InputError when the cluster has no code to run any cell with.
+    """
+    from distributed.scheduler import KilledWorker
+
+    if isinstance(failure, KilledWorker):
+        died = task.died + failure.allowed_failures + 1
+        if died <= MOST:
+            return replace(task, died=died, apart=True)
+        return work.Outcome(work.code(), error=f"{died} workers died while they ran this cell")
+    reason = " ".join(f"{type(failure).__name__}: {failure}".split())
+    if isinstance(failure, ImportError) or "deserializ" in reason:
+        raise InputError(f"the cluster cannot load attnrates; install it there as it is here ({reason})")
+    return work.Outcome(work.code(), error=reason)
 
 
 def _refill(cluster: LocalCluster) -> Started:
@@ -195,7 +288,8 @@ def _refill(cluster: LocalCluster) -> Started:
             if nanny.status in (Status.closed, Status.failed):
                 del cluster.workers[name]
         with suppress(Exception):  # a worker that dies while it starts; the next turn tries again
-            await cluster
+            async with asyncio.timeout(REFILL):
+                await cluster
 
     loop: Any = cluster.loop  # Tornado's, which runs on asyncio's
     return asyncio.run_coroutine_threadsafe(start(), loop.asyncio_loop)

@@ -12,12 +12,16 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+import cloudpickle
+import distributed
 import numpy as np
 import pandas as pd
 import psutil
 import pytest
 
+from attnrates.sweep import apart
 from attnrates.sweep import cell as work
+from attnrates.sweep import cluster as cluster_module
 from attnrates.sweep import grid as grids
 from attnrates.sweep.grid import Cell
 from attnrates.sweep.store import Store
@@ -46,10 +50,10 @@ def grid(folder, *, seeds=2, steps=60, check="false", name="grid.toml"):
     return path
 
 
-def start(*arguments, **environment):
-    """Run the command in a process of its own, as a user does."""
+def start(*arguments, before="", **environment):
+    """Run the command in a process of its own, as a user does; the code `before` is run before it."""
     code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-    code += "from attnrates.cli import main; main()"
+    code += before + "from attnrates.cli import main; main()"
     return subprocess.Popen(
         [sys.executable, "-c", code, "sweep", *map(str, arguments)],
         cwd=ROOT,
@@ -60,8 +64,8 @@ def start(*arguments, **environment):
     )
 
 
-def sweep(*arguments, seconds=540):
-    process = start(*arguments)
+def sweep(*arguments, seconds=540, before="", **environment):
+    process = start(*arguments, before=before, **environment)
     out, err = process.communicate(timeout=seconds)
     return process.returncode, out, err
 
@@ -184,6 +188,112 @@ def test_workers_that_dask_gives_up_are_started_anew(undisturbed, tmp_path):
     assert killed
     assert process.returncode == 0, err
     assert content(tmp_path / "out") == content(out)
+
+
+DEADLY = """
+import os
+from attnrates.sweep import cluster
+
+cluster.ATTEMPTS = 1
+compute = cluster.work.compute
+
+
+def deadly(setting, *, check):
+    if setting.seed == 1:
+        os._exit(9)
+    return compute(setting, check=check)
+
+
+cluster.work.compute = deadly
+"""
+
+
+@pytest.mark.parametrize("lost", ["15s", "1ms"])
+def test_a_cell_that_kills_its_workers_is_refused_and_its_neighbours_are_not(tmp_path, lost):
+    """The only worker took finished results along before they were fetched: they were waited for for ever."""
+    path = tmp_path / "grid.toml"
+    path.write_text(toml(data='"gaussian:n=3,T=3,d=40"', seeds="4", check="false"), encoding="utf-8")
+    code, _, err = sweep(
+        path,
+        "--out",
+        tmp_path / "out",
+        "--workers",
+        1,
+        before=DEADLY,
+        DASK_DISTRIBUTED__DEPLOY__LOST_WORKER_TIMEOUT=lost,
+    )
+    assert code == 2, err
+    last = err.splitlines()[-1]
+    assert last.startswith("attnrates: 1 of 4 cells cannot be run, the others are finished; the first is ")
+    assert "seed1: its workers died, and 2 processes that ran it alone, the last by exit code 9" in last
+    assert "Traceback" not in err
+    cells = {cell.setting.seed: cell.key for cell in grids.read(path).cells}
+    assert {file.stem for file in (tmp_path / "out").rglob("*.parquet")} == {
+        cells[seed] for seed in (0, 2, 3)
+    }
+    assert [file.stem for file in (tmp_path / "out" / "refused").iterdir()] == [cells[1]]
+
+
+class Fetched:
+    """A future of Dask's as its result is brought here, or not."""
+
+    def __init__(self, status, gives):
+        self.status, self.gives = status, gives
+
+    def result(self, timeout):
+        assert timeout
+        if isinstance(self.gives, Exception):
+            raise self.gives
+        return self.gives
+
+
+def test_a_result_may_be_gone_before_it_is_brought():
+    outcome = work.Outcome(work.code(), history=b"")
+    assert cluster_module._result(Fetched("finished", outcome)) is outcome
+    for status in ("lost", "cancelled", "pending"):
+        assert cluster_module._result(Fetched(status, ValueError())) is None
+    for gone in (distributed.TimeoutError(), distributed.CancelledError()):
+        assert cluster_module._result(Fetched("finished", gone)) is None
+    died = KeyError("computed again, and its worker died once more")
+    for status in ("finished", "error"):
+        assert cluster_module._result(Fetched(status, died)) is died
+
+
+def shot(setting, *, check):
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def faulty(setting, *, check):
+    raise OSError(f"seed {setting.seed}")
+
+
+def orphan(setting, *, check):
+    Path(setting.data).write_text(str(os.getpid()), encoding="utf-8")
+    time.sleep(600)
+
+
+def test_a_cell_apart_gives_the_same_or_says_how_it_died():
+    setting = Setting(data="gaussian:n=2,T=2,d=4", rule="ngd", step=0.1, steps=5, seed=3)
+    assert apart.compute(work.compute, setting, check=True) == work.compute(setting, check=True)
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    error = apart.compute(shot, setting, check=False).error
+    assert "the last by signal SIGTERM" in error
+    with pytest.raises(OSError, match="seed 3"):
+        apart.compute(faulty, setting, check=False)
+
+
+def test_a_cell_apart_ends_with_its_worker(tmp_path):
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    setting = Setting(data=str(tmp_path / "pid"), rule="ngd", step=0.1, steps=5)
+    call = cloudpickle.dumps((orphan, setting, False))
+    child = subprocess.Popen(
+        [sys.executable, "-c", apart.CHILD], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
+    )
+    child.stdin.write(call)
+    child.stdin.flush()
+    wait_for((tmp_path / "pid").exists)
+    child.stdin.close()  # as when its worker is killed
+    assert child.wait(timeout=60) == 1
 
 
 def test_a_killed_sweep_goes_on_where_it_was(undisturbed, tmp_path):
