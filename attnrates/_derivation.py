@@ -2,91 +2,147 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import asdict
 from typing import TYPE_CHECKING
-
-from rich.padding import Padding
-from rich.text import Text
 
 from attnrates._console import console, print_json
 from numerics.errors import InputError
+from paper_figs.proofs import print_indented
 from theory import theorems
-from theory.own import load
-from theory.plain import plain
+from theory.legend import legend, notation_of
+from theory.own import OwnTheory, load
+from theory.plain import from_latex, plain, prose
 from theory.steps import Step, steps
+from theory.verify import TheoremReport, report_on
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from theory import Theorem
+    from theory.latex import Notation
 
 
 def derivation(key: str, *, json: bool, own: Path | None = None) -> int:
-    """Prove one page and print its steps; return 0 when it is proved, else 1.
+    """Prove one page and print what it says, what it rests on and its steps; 0 when it is proved, else 1.
 
     Raises InputError for a key that no page has.
     """
-    page = _page(key, own)
-    error = None
-    found: list[Step] = []
-    if page.prove is not None:
-        try:
-            found = steps(page)
-        except Exception as problem:  # whatever went wrong, it is not proved
-            error = f"{type(problem).__name__}: {problem}"
-    status = "failed" if error else page.status
+    theory = load(own) if own else None
+    page = _page(key, theory)
+    report = report_on(page, theory.words if theory else None)
+    found = steps(page) if report.own_steps else []
+    notation = notation_of(page)
+    inside = _symbols_inside(page, found, theory)
     if json:
         print_json(
             {
-                "key": page.key,
-                "title": page.title,
-                "status": status,
-                "error": error,
-                "claim": None if page.claim is None else plain(page.claim),
-                "hypotheses": {name: plain(formula) for name, formula in page.hypotheses.items()},
-                "steps": [
+                **asdict(report),
+                "proof": [
                     {
                         "number": step.number,
                         "rule": step.rule,
                         "premises": list(step.premises),
-                        "conclusion": plain(step.conclusion),
+                        "conclusion": plain(step.conclusion, notation),
                         "page": step.page,
                         "hypothesis": step.hypothesis,
                     }
                     for step in found
                 ],
+                "proof_symbols": inside,
             }
         )
     else:
-        _show(page, status, found, error)
-    return int(status == "failed")
+        _show(page, report, found, inside, notation)
+    return int(report.status == "failed")
 
 
-def _page(key: str, own: Path | None) -> Theorem:
-    pages = {page.key: page for page in load(own).pages} if own else dict(theorems())
+def _page(key: str, own: OwnTheory | None) -> Theorem:
+    pages = {page.key: page for page in own.pages} if own else dict(theorems())
     if key not in pages:
         near = [name for name in pages if key in name or name in key]
         raise InputError(f"no page is called {key!r}{'; did you mean ' + ', '.join(near) if near else ''}")
     return pages[key]
 
 
-def _show(page: Theorem, status: str, found: list[Step], error: str | None) -> None:
-    out = console()
-    out.print(Text(f"{page.key}: {page.title}", style="bold"))
-    out.print(Text(f"{page.kind}, {status}. {page.reference}"))
-    if page.claim is not None:
-        out.print(Text("claim"))
-        _indented(plain(page.claim))
-    if page.hypotheses:
-        out.print(Text("hypotheses"))
-        for name, formula in page.hypotheses.items():
-            _indented(f"{name}: {plain(formula)}")
-    if found:
-        out.print(Text("proof"))
-        width = len(str(found[-1].number))
-        for step in found:
-            _indented(f"{step.number:{width}}  {plain(step.conclusion)}   [{_reason(step)}]", hang=width + 2)
-    if error:
-        out.print(Text(f"fails: {error}", style="bold red"))
+def _symbols_inside(page: Theorem, found: list[Step], own: OwnTheory | None) -> list[tuple[str, str]]:
+    """Say what the symbols stand for that only the proof's steps print."""
+    words = own.words if own else None
+    stated = len(legend(page, words=words))
+    entries = legend(page, (step.conclusion for step in found), words=words)[stated:]
+    return [(from_latex(entry.latex), prose(entry.meaning)) for entry in entries]
+
+
+def _show(
+    page: Theorem,
+    report: TheoremReport,
+    found: list[Step],
+    inside: Iterable[tuple[str, str]],
+    notation: Notation,
+) -> None:
+    called = f", {report.known_as}" if report.known_as else ""
+    _indented(f"{page.key}{called}: {page.title}", within=0, style="bold")
+    kind = "claim of the paper, not proved here" if report.kind == "claim" else report.kind
+    _indented(f"{kind}, {report.status}. Source: {page.reference}", within=0)
+    _part("statement", _statement(page, notation))
+    if report.kind == "claim":
+        _in_its_place(report)
+        return
+    assumed = {name: text for name, text in report.hypotheses.items() if name not in report.given}
+    _part("hypotheses", _lines(assumed.items()) or ["none"])
+    if report.given:
+        _part("given: facts that it takes over and the kernel did not derive", _lines(report.given.items()))
+    _part("symbols", _lines(report.symbols))
+    if report.error:
+        _indented(f"fails: {report.error}", within=0, style="bold red")
+        return
+    _part(
+        "axioms of the kernel that it rests on, through its lemmas too",
+        _lines(report.axioms.items()) or ["none"],
+    )
+    _part(f"proof: {report.own_steps} own steps; {report.steps} steps with those of its lemmas", ())
+    width = len(str(report.own_steps))
+    for step in found:
+        text = f"{step.number:{width}}  {plain(step.conclusion, notation)}   [{_reason(step)}]"
+        _indented(text, hang=width + 2)
+    if inside:
+        _part("symbols of the proof alone", _lines(inside))
+
+
+def _statement(page: Theorem, notation: Notation) -> list[str]:
+    """Give the words around the claim, and the claim on a line of its own."""
+    before, _, after = page.statement.partition("{claim}")
+    claim = "" if page.claim is None else plain(page.claim, notation)
+    return [part for part in (prose(before).strip(), claim, prose(after).strip(" .,")) if part]
+
+
+def _in_its_place(report: TheoremReport) -> None:
+    """Print what is proved in the place of a claim of the paper: each page with its claim and hypotheses."""
+    _part("hypotheses", ["none is encoded: the statement is the paper's, in words"])
+    if not report.instead:
+        _part("proved in its place", ["nothing"])
+        return
+    _part("proved in its place, with explicit constants", ())
+    for key in report.instead:
+        page = theorems()[key]
+        proved = report_on(page)
+        _indented(f"{key}, {proved.status}: {page.title}", style="bold")
+        if page.claim is not None:
+            _indented(plain(page.claim, notation_of(page)), within=4)
+        _indented(f"from: {', '.join(proved.hypotheses) or 'no hypothesis'}", within=4)
+    _indented(
+        "For the hypotheses in full, the symbols and the proof: attnrates verify with one of these keys."
+    )
+
+
+def _lines(named: Iterable[tuple[str, str]]) -> list[str]:
+    return [f"{name}: {text}" for name, text in named]
+
+
+def _part(title: str, lines: Iterable[str]) -> None:
+    _indented(title, within=0, style="bold")
+    for line in lines:
+        _indented(line)
 
 
 def _reason(step: Step) -> str:
@@ -97,11 +153,10 @@ def _reason(step: Step) -> str:
     return f"{step.rule} {', '.join(map(str, step.premises))}".strip()
 
 
-def _indented(text: str, hang: int = 2) -> None:
-    """Print with an indent; what does not fit on a line goes on below it, further in."""
+def _indented(text: str, *, hang: int = 2, within: int = 2, style: str = "") -> None:
+    """Print with an indent: on a terminal in lines that fit, elsewhere as one line."""
     out = console()
-    if not out.is_terminal:
-        print("  " + text)
-        return
-    for number, line in enumerate(Text(text).wrap(out, max(20, out.width - 2 - hang))):
-        out.print(Padding(line, (0, 0, 0, 2 + (hang if number else 0))), soft_wrap=True)
+    if out.is_terminal:
+        print_indented(out, text, within=within, hang=hang, style=style)
+    else:
+        print(" " * within + text)

@@ -24,8 +24,9 @@ def verify(*, json: bool, search: bool, latex: bool, falsify: bool = False, own:
     find one counts as a failing proof.
     """
     broken = _falsify() if falsify else {}
-    pages = load(own).pages if own else None
-    proofs = prove(console(stderr=True), search=search, pages=pages)
+    theory = load(own) if own else None
+    pages = theory.pages if theory else None
+    proofs = prove(console(stderr=True), search=search, pages=pages, words=theory.words if theory else None)
     if latex:
         statuses = {entry["key"]: entry["status"] for entry in proofs["theorems"]}
         print(macros(statuses, {page.key: page for page in pages} if pages else None), end="")

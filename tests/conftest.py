@@ -73,14 +73,12 @@ def made_runs(tmp_path_factory) -> Path:
 def few_proofs() -> Iterator[list[str]]:
     """Let `theory.verify` prove three pages only, whose keys these are; test_verify proves all of them."""
     import theory
-    from theory.proof.kernel import AXIOMS
-    from theory.verify import Report, kernel_lines, report_on
+    from theory.verify import Report, report, report_on
 
     keys = ["separator-correlation", "norm-growth", "paper-global"]
 
     def verify(**_: object) -> Report:
-        pages = tuple(report_on(theory.theorems()[key]) for key in keys)
-        return Report(pages, kernel_lines(), dict(AXIOMS))
+        return report(report_on(theory.theorems()[key]) for key in keys)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(theory, "verify", verify)

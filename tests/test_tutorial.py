@@ -47,6 +47,20 @@ def test_every_command_succeeds(followed):
     assert "3 passed" in outputs[3]
 
 
+def test_a_page_is_printed_in_the_authors_names_and_words(followed):
+    done = run("attnrates verify my-growth --theory growth.py", followed[0])
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert "  ⟨W₀,M⟩+(η t)/R ≤ ⟨W_t,M⟩ for all t∈ℕ" in lines
+    assert "  separable: 1 ≤ ⟨z_k,M⟩ for all k∈K" in lines
+    assert "  gradient: D_t = ∑_(k∈K) c_(t,k) z_k for all t∈ℕ" in lines
+    assert "  M: the max-margin solution: the shortest vector with ⟨z_k,M⟩ ≥ 1 for all k" in lines
+    assert "  η: the step size" in lines
+    assert not [line for line in lines if "W_mm" in line or "∇" in line or "γ" in line]
+    cauchy = "  cauchy_schwarz: <u, v> <= ||u|| ||v|| for all vectors u, v."
+    assert cauchy in lines
+
+
 def test_a_stronger_bound_is_refused(followed, tmp_path):
     stronger = FILES["growth.py"].replace("+ eta * as_real(t) / R", "+ 2 * eta * as_real(t) / R")
     assert stronger != FILES["growth.py"]
@@ -65,7 +79,7 @@ def test_a_run_that_breaks_the_bound_fails_with_step_constants_and_a_plot(follow
     assert (checked.returncode, "VIOLATED" in checked.stdout) == (1, True)
     tested = run("python -m pytest -q", tmp_path)
     assert tested.returncode == 1
-    for fact in ("my-growth is violated", "first at step 1001", r"\eta = 0.1", "observed o, bound -"):
+    for fact in ("my-growth is violated", "first at step 1001", "η = 0.1", "observed o, bound -"):
         assert fact in tested.stdout
 
 

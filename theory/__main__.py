@@ -7,6 +7,7 @@ import sys
 from theory import catalog
 from theory.examples import example
 from theory.latex import latex
+from theory.legend import notation_of
 from theory.page import Theorem
 
 
@@ -15,9 +16,11 @@ def page_text(page: Theorem) -> str:
     lines = [f"{page.key} ({page.kind}, {page.status})", page.title, f"Source: {page.reference}"]
     if page.claim is None:
         return "\n".join([*lines, "", page.statement])
+    notation = notation_of(page)
     lines += ["", "Hypotheses"]
-    lines += [f"  {name}: {latex(formula)}" for name, formula in page.hypotheses.items()] or ["  none"]
-    lines += ["", "Claim", f"  {latex(page.claim)}", "", "Example", example(page)]
+    hypotheses = page.hypotheses.items()
+    lines += [f"  {name}: {latex(formula, notation)}" for name, formula in hypotheses] or ["  none"]
+    lines += ["", "Claim", f"  {latex(page.claim, notation)}", "", "Example", example(page)]
     return "\n".join(lines)
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from theory.latex import latex
+from theory.latex import PACKAGE, Notation, latex
 from theory.proof.terms import Node, Term
 
 
-def in_bound(known: Mapping[Term, Any], bound: Term | None) -> dict[str, float]:
+def in_bound(known: Mapping[Term, Any], bound: Term | None, notation: Notation = PACKAGE) -> dict[str, float]:
     """Give LaTeX name -> value of each known term inside a bound that is one number.
 
     `known` maps terms to numbers, arrays (left out) or calls that give a number.
@@ -28,5 +28,5 @@ def in_bound(known: Mapping[Term, Any], bound: Term | None) -> dict[str, float]:
         if term in inside:
             number = value() if callable(value) else value
             if np.ndim(number) == 0:
-                found[latex(term)] = float(number)
+                found[latex(term, notation)] = float(number)
     return found

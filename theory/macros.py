@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from theory import catalog
 from theory import notation as nt
 from theory.latex import latex, spelt_out
+from theory.legend import notation_of
 
 if TYPE_CHECKING:
     from theory.page import Theorem
@@ -53,14 +54,15 @@ def macros(statuses: Mapping[str, str], pages: Mapping[str, Theorem] | None = No
 
 
 def _parts(page: Theorem, status: str) -> Iterator[tuple[str, str]]:
+    notation = notation_of(page)
     if page.claim is not None:
-        claim = latex(page.claim)
+        claim = latex(page.claim, notation)
         yield "", claim
         yield "Statement", _sentence(page.statement).replace("{claim}", f"${claim}$")
     if page.bound is not None:
-        yield "Bound", latex(page.bound)
+        yield "Bound", latex(page.bound, notation)
     if page.hypotheses:
-        rows = r" \\ ".join(latex(formula) for formula in page.hypotheses.values())
+        rows = r" \\ ".join(latex(formula, notation) for formula in page.hypotheses.values())
         yield "Hypotheses", rf"\begin{{array}}{{l}} {rows} \end{{array}}"
     yield "Status", status
 

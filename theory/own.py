@@ -1,15 +1,16 @@
 """Theorems of one's own: a Python file outside this package, with pages and how to read their terms off data.
 
 The file is a program and runs as one, with the rights of whoever asks for it. It holds `Theorem` objects at
-its top level and, to be held against data, a function `observe(path) -> Observation`.
+its top level and, to be held against data, a function `observe(path) -> Observation`. A dict `SYMBOLS` may
+say what its symbols stand for, for readers: no check looks at it.
 """
 
 from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
@@ -28,11 +29,13 @@ class OwnTheory:
         path: the file.
         pages: its theorems, in the order of the file.
         reader: its `observe`, or None.
+        words: what the symbols of its pages stand for, by kernel name: its dict `SYMBOLS`, or empty.
     """
 
     path: Path
     pages: tuple[Theorem, ...]
     reader: Callable[[Path], Observation] | None
+    words: Mapping[str, str] = field(default_factory=dict)
 
     def observe(self, data: Path) -> Observation:
         """Read observed data with the file's own function.
@@ -61,7 +64,7 @@ def load(path: Path) -> OwnTheory:
     Raises:
         InputError: no such file, a file that does not run, no page in it, two pages of one key, a key that a
             page of this package has, or a page that is of a subclass of Theorem, which could say anything of
-            itself.
+            itself, or `SYMBOLS` that are no names with words.
     """
     if not path.is_file():
         raise InputError(f"{path}: is no file")
@@ -94,7 +97,15 @@ def load(path: Path) -> OwnTheory:
         raise InputError(f"{path}: defines no Theorem at its top level")
     forget_proofs(*pages.values())  # they are judged by what they say now
     reader: Any = getattr(module, "observe", None)
-    return OwnTheory(path, tuple(pages.values()), reader if callable(reader) else None)
+    words = getattr(module, "SYMBOLS", {})
+    if type(words) is not dict or not all(map(_words, words.items())):
+        raise InputError(f"{path}: SYMBOLS must be a dict of names and words, all of them printable text")
+    return OwnTheory(path, tuple(pages.values()), reader if callable(reader) else None, dict(words))
+
+
+def _words(item: tuple[Any, Any]) -> bool:
+    """Whether an item of `SYMBOLS` is a name with words, both of which can be printed."""
+    return all(type(part) is str and part.isprintable() for part in item)
 
 
 def _where(error: BaseException, path: Path) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from theory.latex import latex
+from theory.latex import PACKAGE, Notation, latex
 from theory.proof.terms import Formula, Node, Term
 
 RELATIONS = {"le": "≤", "ge": "≥", "ne": "≠", "in": "∈"}
@@ -18,21 +18,22 @@ GREEK = {
 SYMBOLS = GREEK | {
     "sum": "∑", "langle": "⟨", "rangle": "⟩", "nabla": "∇", "cdot": "·", "ldots": "…", "infty": "∞",
     "ast": "*", "star": "*", "circ": "°", "prime": "′", "quad": " ", "Big": "", "big": "", "left": "",
-    "right": "", "log": "log", "exp": "exp", "min": "min", "max": "max", "|": "‖", "{": "{", "}": "}",
-    ",": " ", ";": " ", ":": " ", "!": "", " ": " ",
+    "right": "", "to": " → ", "top": "ᵀ", "log": "log", "exp": "exp", "min": "min", "max": "max",
+    "cos": "cos", "|": "‖", "{": "{", "}": "}", "_": "_", ",": " ", ";": " ", ":": " ", "!": "", " ": " ",
 }  # fmt: skip
 FONTS = {"text", "mathrm", "mathcal", "mathbb", "mathbf", "operatorname", "boldsymbol"}
 ACCENTS = {"hat": "\u0302", "bar": "\u0304", "tilde": "\u0303", "underline": "\u0332"}
 ACCENTS |= {"widehat": ACCENTS["hat"], "overline": ACCENTS["bar"]}
 LETTERS = {"N": "ℕ", "R": "ℝ"}  # of mathbb
+OPERATORS = {"W": "LambertW"}  # W is the weights, in text
 SUBSCRIPTS = str.maketrans("0123456789+-", "₀₁₂₃₄₅₆₇₈₉₊₋")
 SUPERSCRIPTS = str.maketrans("0123456789+-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻")
 TOKEN = re.compile(r"\\([A-Za-z]+)\s?|\\(.)|(\s+)|(.)", re.DOTALL)
 
 
-def plain(node: Term | Formula | Node) -> str:
+def plain(node: Term | Formula | Node, notation: Notation = PACKAGE) -> str:
     """Give a term or formula as one line of Unicode text."""
-    return from_latex(latex(node))
+    return from_latex(latex(node, notation))
 
 
 def from_latex(text: str) -> str:
@@ -42,6 +43,19 @@ def from_latex(text: str) -> str:
         for name, sign, space, character in TOKEN.findall(text)
     ]
     return re.sub(r" +", " ", _Reader(tokens).all()).strip()
+
+
+def prose(text: str) -> str:
+    """Turn words with LaTeX between dollars into Unicode text; what is not understood stays."""
+    pieces = text.split("$")
+    return "".join(_tried(piece) if number % 2 else piece for number, piece in enumerate(pieces))
+
+
+def _tried(text: str) -> str:
+    try:
+        return from_latex(text)
+    except (ValueError, IndexError):
+        return text
 
 
 class _Reader:
@@ -75,8 +89,8 @@ class _Reader:
             small = inside.translate(SUBSCRIPTS if token == "_" else SUPERSCRIPTS)
             if inside and all(character.isdigit() or character in "+-" for character in inside):
                 return small
-            if token == "^" and inside == "*":
-                return "*"
+            if token == "^" and inside in ("*", "ᵀ"):
+                return inside
             return token + (inside if len(inside) == 1 or inside.isalpha() else f"({inside})")
         if not token.startswith("\\"):
             return f" {token} " if token in "<=" else token
@@ -90,7 +104,8 @@ class _Reader:
             return self.group() + ACCENTS[name]
         if name in FONTS:
             inside = self.group()
-            return LETTERS.get(inside, inside) if name == "mathbb" else inside
+            names = {"mathbb": LETTERS, "operatorname": OPERATORS}.get(name, {})
+            return names.get(inside, inside)
         if name in RELATIONS:
             return RELATIONS[name] if name == "in" else f" {RELATIONS[name]} "
         if name in SYMBOLS:

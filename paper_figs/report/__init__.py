@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from numerics.files import atomic_write
 from paper_figs.figures import read_note
+from paper_figs.proofs import BESIDES, COUNTS
 from paper_figs.provenance import source_hash
 from paper_figs.report import markup, runs, theorems
 from theory import glossary
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from paper_figs.verdicts import Row
@@ -51,7 +52,7 @@ def write(path: Path, proofs: dict[str, Any], rows: Sequence[Row], pictures: Seq
         ),
         _section("tightness", "Tightness", runs.tightness_table(rows)),
         _section("theorems", "Theorems", theorems.sections(proofs, rows)),
-        _section("axioms", "Axioms", _axioms(proofs)),
+        _section("axioms", "Axioms and trusted base", trusted_base(proofs)),
         _section("glossary", "Glossary", _glossary()),
         _section("provenance", "Provenance", _provenance()),
     ]
@@ -77,21 +78,38 @@ def _summary(proofs: dict[str, Any], rows: Sequence[Row]) -> str:
     """Say in two sentences what stands and what does not."""
     statuses = Counter(entry["status"] for entry in proofs["theorems"])
     counts = ", ".join(f"{number} {markup.toned(status)}" for status, number in statuses.items())
-    steps = sum(entry["steps"] for entry in proofs["theorems"])
+    steps = sum(entry["own_steps"] for entry in proofs["theorems"])
     outcomes = Counter(row.outcome for row in rows)
     held = ", ".join(f"{number} {markup.toned(word)}" for word, number in outcomes.items()) or "none"
+    lines, axioms = proofs["kernel_lines"], len(proofs["axioms"])
     return (
-        f"<p>{len(proofs['theorems'])} pages: {counts}; {steps} inferences of a kernel of "
-        f"{proofs['kernel_lines']} lines from {len(proofs['axioms'])} axioms. "
+        f"<p>{len(proofs['theorems'])} pages: {counts}; {steps} own steps of proof, on a "
+        f'<a href="#axioms">trusted base</a> of {lines} lines with {axioms} axioms. '
         f"{len({row.run for row in rows})} runs, each against every theorem on runs: {held}.</p>"
     )
 
 
-def _axioms(proofs: dict[str, Any]) -> str:
-    items = "".join(
-        f"<li><strong>{escape(name)}</strong>: {escape(text)}</li>" for name, text in proofs["axioms"].items()
+def trusted_base(proofs: dict[str, Any]) -> str:
+    """What every proof rests on: the axioms and rules with their statements, the files with their sizes."""
+
+    def named(pairs: Iterable[tuple[str, str]]) -> str:
+        return "".join(f"<li><strong>{escape(name)}</strong>: {escape(text)}</li>" for name, text in pairs)
+
+    facts = [
+        (f"{entry['key']}, {name}", text)
+        for entry in proofs["theorems"]
+        for name, text in entry["given"].items()
+    ]
+    given = f"<h3>Given facts, which the kernel did not derive</h3><ul>{named(facts)}</ul>" if facts else ""
+    files = [markup.row([each["file"], str(each["lines"]), each["role"]]) for each in proofs["trusted"]]
+    counted = named((name, text) for name, text in COUNTS.items() if name in ("steps", "own"))
+    return (
+        f"<h3>Axioms of the kernel</h3><ol>{named(proofs['axioms'].items())}</ol>"
+        f"{given}<h3>Inference rules of the kernel</h3><ul>{named(proofs['inference_rules'].items())}</ul>"
+        f"<h3>Trusted base: {proofs['kernel_lines']} lines of code, without comments</h3>"
+        f"{markup.table(('file', 'lines', 'what it is for'), files)}<p>{escape(BESIDES)}</p>"
+        f"<p>Counts of a proof:</p><ul>{counted}</ul>"
     )
-    return f"<ol>{items}</ol>"
 
 
 def _glossary() -> str:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import theory
 from numerics.files import atomic_write
-from paper_figs.report import document, markup, theorems
+from paper_figs.proofs import titles
+from paper_figs.report import document, markup, theorems, trusted_base
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,20 +19,21 @@ def write(folder: Path, proofs: dict[str, Any]) -> list[Path]:
     """Write KEY.html for every page and index.html; return their paths."""
     folder.mkdir(parents=True, exist_ok=True)
     entries = proofs["theorems"]
-    shown = {entry["key"] for entry in entries}
+    shown, names = {entry["key"] for entry in entries}, titles(proofs)
     paths = []
     for entry in entries:
         body = theorems.article(proofs, entry, (), shown)
         body = _apart(body, shown - {entry["key"]})
         head = '<p><a href="index.html">all theorems</a></p>'
-        paths.append(_write(folder / f"{entry['key']}.html", entry["title"], head + body))
+        paths.append(_write(folder / f"{entry['key']}.html", names[entry["key"]], head + body))
     rows = [
         f'<tr><td><a href="{escape(entry["key"])}.html">{escape(entry["key"])}</a></td>'
-        f"<td>{escape(entry['title'])}</td><td>{entry['kind']}</td>{markup.toned(entry['status'], 'td')}</tr>"
+        f"<td>{escape(names[entry['key']])}</td><td>{entry['kind']}</td>"
+        f"{markup.toned(entry['status'], 'td')}</tr>"
         for entry in entries
     ]
     table = markup.table(("page", "says", "kind", "status"), rows)
-    index = f"<h1>Theorems of attnrates {version('attnrates')}</h1>{table}"
+    index = f"<h1>Theorems of attnrates {version('attnrates')}</h1>{table}{trusted_base(proofs)}"
     return [_write(folder / "index.html", "Theorems of attnrates", index), *paths]
 
 

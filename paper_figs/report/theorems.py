@@ -7,10 +7,11 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 import theory
-from paper_figs.proofs import axiom_numbers
+from paper_figs.proofs import axiom_numbers, titles
 from paper_figs.report import markup
 from paper_figs.report.plot import plot
 from theory.latex import latex
+from theory.legend import notation_of
 from theory.plain import plain
 from theory.steps import steps
 
@@ -44,29 +45,62 @@ def sections(proofs: dict[str, Any], rows: Sequence[Row]) -> str:
 def article(proofs: dict[str, Any], entry: dict[str, Any], rows: Sequence[Row], shown: Container[str]) -> str:
     """Give one page of the theory; `shown` are the pages that may be linked."""
     page = theory.theorems()[entry["key"]]
-    numbers = ", ".join(map(str, axiom_numbers(proofs, entry))) or "none"
-    proof = f": {entry['steps']} steps, axioms {numbers}" if entry["steps"] else ""
+    counts = f": {entry['own_steps']} own steps, {entry['steps']} with its lemmas" if entry["steps"] else ""
     tight = entry.get("tightness")
     tightness = f"; tightest model found: {tight:.3g} of the bound" if tight is not None else ""
     error = f'<p class="bad">{escape(entry["error"])}</p>' if entry["error"] else ""
     return (
-        f'<article id="{escape(page.key, quote=True)}"><h4>{escape(page.title)}</h4>'
-        f"<p><strong>{escape(page.key)}</strong>: {markup.toned(entry['status'])}{proof}{tightness}. "
+        f'<article id="{escape(page.key, quote=True)}"><h4>{escape(titles(proofs)[page.key])}</h4>'
+        f"<p><strong>{escape(page.key)}</strong>: {markup.toned(entry['status'])}{counts}{tightness}. "
         f"<small>{escape(page.reference)}</small></p>{error}"
-        f"{markup.statement(page.statement, entry['claim'])}"
-        f"{_hypotheses(page)}{_proof(page, entry, shown)}{_runs(page, rows)}</article>"
+        f"{markup.statement(page.statement, entry['claim'])}{_instead(entry, shown)}"
+        f"{_hypotheses(page)}{_symbols(entry)}{_base(proofs, entry)}{_proof(page, entry, shown)}"
+        f"{_runs(page, rows)}</article>"
     )
+
+
+def _instead(entry: dict[str, Any], shown: Container[str]) -> str:
+    """Say of a claim of the paper that it is not proved here, and what is."""
+    if entry["kind"] != "claim":
+        return ""
+    pages = ", ".join(markup.anchor(key, shown) for key in entry["instead"])
+    proved = f" Proved in its place, with explicit constants: {pages}." if pages else ""
+    words = "Not proved here: the statement is the paper's, and none of its hypotheses is encoded."
+    return f"<p>{words}{proved}</p>"
 
 
 def _hypotheses(page: theory.Theorem) -> str:
     if not page.hypotheses:
         return ""
+    notation = notation_of(page)
     items = "".join(
         f"<dt>{escape(name)}{GIVEN if name in page.given else ''}</dt>"
-        f"<dd>{markup.formula(latex(formula), block=True)}</dd>"
+        f"<dd>{markup.formula(latex(formula, notation), block=True)}</dd>"
         for name, formula in page.hypotheses.items()
     )
-    return markup.fold(f"{len(page.hypotheses)} hypotheses", f"<dl>{items}</dl>")
+    given = f", {len(page.given)} of them given" if page.given else ""
+    return markup.fold(f"{len(page.hypotheses)} hypotheses{given}", f"<dl>{items}</dl>")
+
+
+def _symbols(entry: dict[str, Any]) -> str:
+    """Say what each symbol of the statement and the hypotheses stands for."""
+    if not entry["symbols"]:
+        return ""
+    lines = "".join(f"<li>{escape(symbol)}: {escape(words)}</li>" for symbol, words in entry["symbols"])
+    return markup.fold("symbols", f"<ul>{lines}</ul>")
+
+
+def _base(proofs: dict[str, Any], entry: dict[str, Any]) -> str:
+    """List what the proof rests on besides the hypotheses: the axioms, each with its statement."""
+    if entry["status"] not in ("proved", "proved-given"):
+        return ""
+    axioms = entry["axioms"].items()
+    listed = "".join(f"<li>{escape(name)}: {escape(text)}</li>" for name, text in axioms)
+    numbers = " ".join(map(str, axiom_numbers(proofs, entry)))
+    given = f"; given facts: {escape(', '.join(entry['given']))}" if entry["given"] else ""
+    return markup.fold(
+        f"axioms {numbers or 'none'}{given}", f"<ul>{listed}</ul>" if listed else "<p>None.</p>"
+    )
 
 
 def _proof(page: theory.Theorem, entry: dict[str, Any], shown: Container[str]) -> str:
@@ -74,8 +108,9 @@ def _proof(page: theory.Theorem, entry: dict[str, Any], shown: Container[str]) -
     if entry["status"] not in ("proved", "proved-given"):
         return ""
     lines = []
+    notation = notation_of(page)
     for step in steps(page):
-        text = plain(step.conclusion)
+        text = plain(step.conclusion, notation)
         text = text if len(text) <= LONGEST else text[:LONGEST] + " …"
         if step.page:
             by = f"by {markup.anchor(step.page, shown)}"
@@ -86,7 +121,7 @@ def _proof(page: theory.Theorem, entry: dict[str, Any], shown: Container[str]) -
         lines.append(f"<li>{escape(text)} <small>{by}</small></li>")
     uses = ", ".join(markup.anchor(key, shown) for key in entry["uses"])
     draws = f"<p>Draws on {uses}.</p>" if uses else ""
-    return markup.fold(f"proof: {len(lines)} steps of its own", f"{draws}<ol>{''.join(lines)}</ol>")
+    return markup.fold(f"proof: {entry['own_steps']} own steps", f"{draws}<ol>{''.join(lines)}</ol>")
 
 
 def _runs(page: theory.Theorem, rows: Sequence[Row]) -> str:

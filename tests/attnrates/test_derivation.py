@@ -6,7 +6,11 @@ import re
 import pytest
 
 import theory
+from theory.page import forget_proofs
+from theory.plain import plain
+from theory.proof.kernel import AXIOMS
 from theory.steps import steps
+from theory.verify import instead
 
 
 def test_a_page_is_printed_with_every_step(attnrates):
@@ -17,6 +21,7 @@ def test_a_page_is_printed_with_every_step(attnrates):
     assert numbers == list(range(1, len(listed) + 1))
     for name in theory.theorems()["norm-growth"].hypotheses:
         assert f"  {name}: " in result.out
+    assert f"proof: {len(listed)} own steps; " in result.out
     assert "[by separator-growth]" in result.out
     assert "[by path-lower]" in result.out
     assert "theorem, proved." in result.out
@@ -25,14 +30,111 @@ def test_a_page_is_printed_with_every_step(attnrates):
 def test_the_same_as_json(attnrates):
     data = json.loads(attnrates("verify", "norm-growth", "--json").out)
     assert (data["key"], data["status"], data["error"]) == ("norm-growth", "proved", None)
-    assert data["steps"][-1]["conclusion"] == data["claim"]
-    assert all(premise < step["number"] for step in data["steps"] for premise in step["premises"])
+    assert data["proof"][-1]["conclusion"] in data["statement"]
+    assert all(premise < step["number"] for step in data["proof"] for premise in step["premises"])
 
 
-def test_a_claim_without_a_proof_has_no_steps(attnrates):
+@pytest.mark.parametrize("key", ["norm-growth", "separator-correlation", "paper-global"])
+def test_a_name_gives_the_same_number_in_the_table_and_on_the_page(attnrates, few_proofs, key):
+    table = json.loads(attnrates("verify", "--json").out)
+    entry = next(entry for entry in table["theorems"] if entry["key"] == key)
+    page = json.loads(attnrates("verify", key, "--json").out)
+    assert {k: page[k] for k in entry if k != "seconds"} == {k: v for k, v in entry.items() if k != "seconds"}
+    assert page["own_steps"] == len(page["proof"])
+    assert page["own_steps"] == sum(page["rules"].values()) + sum(
+        step["rule"] == "page" for step in page["proof"]
+    )
+    assert page["steps"] >= sum(page["rules"].values())
+    if page["status"] == "proved":
+        text, row = attnrates("verify", key).out, attnrates("verify").out
+        assert f"proof: {page['own_steps']} own steps; {page['steps']} steps with" in text
+        assert re.search(rf"^{key} +proved +{page['steps']} +{page['own_steps']} ", row, re.MULTILINE)
+    assert key in few_proofs
+
+
+def test_counts_do_not_depend_on_what_was_proved_before():
+    from theory.verify import report_on
+
+    page = theory.theorems()["sharp-residual"]
+    first = report_on(page)
+    forget_proofs(page)
+    for other in ("explicit-residual", "residual-step", "settled-distance"):
+        report_on(theory.theorems()[other])
+    again = report_on(page)
+    assert (first.steps, first.own_steps, first.rules) == (again.steps, again.own_steps, again.rules)
+
+
+def test_a_claim_of_the_paper_is_printed_with_what_is_proved_in_its_place(attnrates):
     result = attnrates("verify", "paper-joint", "--json")
     data = json.loads(result.out)
-    assert (result.code, data["status"], data["steps"]) == (0, "claimed", [])
+    assert (result.code, data["status"], data["steps"], data["proof"]) == (0, "claimed", 0, [])
+    assert data["instead"] == [
+        "joint-direction-schedule", "joint-sharp-rate", "joint-decoder-margin", "joint-loss-rate",
+    ]  # fmt: skip
+    text = attnrates("verify", "paper-joint").out
+    assert "not proved here" in text
+    assert "the decoder attains a positive margin" in text
+    assert "$" not in text
+    for key in data["instead"]:
+        assert f"  {key}, proved: {theory.theorems()[key].title}\n" in text
+        assert plain(theory.theorems()[key].claim) in text
+
+
+def test_each_claim_of_the_paper_names_pages_that_are_proved():
+    for page in theory.theorems().values():
+        named = instead(page)
+        assert bool(named) == (page.kind == "claim")
+        assert {theory.theorems()[key].kind for key in named} <= {"theorem", "corollary"}
+
+
+@pytest.mark.parametrize("key", ["norm-growth", "alignment", "gaussian-product-tail", "log-mean"])
+def test_a_page_says_what_it_rests_on(attnrates, key):
+    out = attnrates("verify", key).out
+    claim = theory.theorems()[key].proved()
+    listed = out[out.index("\naxioms ") : out.index("\nproof: ")].splitlines()[2:]
+    assert listed == [f"  {name}: {AXIOMS[name]}" for name in sorted(claim.axioms)] or listed == ["  none"]
+    assert (listed == ["  none"]) == (not claim.axioms)
+    given = theory.theorems()[key].given
+    assert ("\ngiven: " in out) == bool(given)
+    for name in given:
+        formula = plain(theory.theorems()[key].hypotheses[name])
+        assert f"\n  {name}: {formula}\n" in out[out.index("\ngiven: ") : out.index("symbols\n")]
+        assert f"  {name}: " not in out[out.index("\nhypotheses") : out.index("\ngiven: ")]
+
+
+def test_a_page_says_what_its_symbols_stand_for(attnrates):
+    out = attnrates("verify", "norm-growth").out
+    symbols = out[out.index("\nsymbols") : out.index("\naxioms ")].splitlines()[2:]
+    assert "  W_mm: the max-margin solution: the shortest matrix with every logit gap at least 1" in symbols
+    assert "  γ_*: the margin 1/‖W_mm‖" in symbols
+    assert "  E: path length: E_t is the sum of the step lengths e_s over s < t" in symbols
+
+
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [
+        ("norm-growth", "our Theorem A(i)"),
+        ("alignment", "our Lemma 2"),
+        ("sparsification", "our Theorem A(iv)"),
+    ],
+)
+def test_a_page_tells_the_name_that_texts_use(attnrates, key, name):
+    assert attnrates("verify", key).out.startswith(f"{key}, {name}: ")
+
+
+@pytest.mark.parametrize("width", [60, 100, 160])
+@pytest.mark.parametrize(
+    "key", ["norm-growth", "paper-finite-time", "gaussian-product-tail", "support-drift"]
+)
+def test_on_a_terminal_lines_fit_and_say_the_same(attnrates, monkeypatch, key, width):
+    piped = attnrates("verify", key).out
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", attnrates("verify", key).out)
+    assert max(map(len, shown.splitlines())) <= width
+    assert shown.split() == piped.split()
+    assert not any(line.endswith(" ") for line in shown.splitlines())
 
 
 def test_a_page_of_ones_own_that_fails_exits_1(attnrates, tmp_path):

@@ -418,7 +418,9 @@ def stubs() -> Iterator[None]:
     def unreachable(*_: Any, **__: Any) -> Any:
         raise InputError("what follows is not fuzzed")
 
-    proofs = {"ok": True, "theorems": [], "axioms": {}, "kernel_lines": 0}
+    proofs = {
+        "ok": True, "theorems": [], "axioms": {}, "inference_rules": {}, "trusted": [], "kernel_lines": 0,
+    }  # fmt: skip
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(attnrates._sweep, "connect", unreachable)
         patch.setattr(numerics.language.encoder, "Encoder", unreachable)

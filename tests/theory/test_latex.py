@@ -63,3 +63,9 @@ def test_the_logarithm_of_a_quotient_near_one_keeps_its_digits() -> None:
     assert value(quotient, tiny) == pytest.approx(2e-20 / 500, rel=1e-12)
     assert value(quotient, {x: 3.0, y: 1.0, z: 0.0}) == pytest.approx(1.0986122886681098, rel=1e-15)
     assert value(log(x * y), {x: 1e-8, y: 1e8}) == pytest.approx(0.0, abs=1e-15)
+
+
+def test_two_signs_cancel() -> None:
+    assert latex(-1 * (-x) * y) == "x\\,y"
+    assert latex(-1 * nt.layer(number(0)).W) == "-W_{0}"
+    assert latex(2 * (-1 * nt.M)) == "2\\,\\left(-W_{\\mathrm{mm}}\\right)"
