@@ -257,15 +257,16 @@ def judge_page(key: str, tries: int = TRIES) -> PageOutcome:
                     more, fails, ratio = compare(view, mutant.claim)
                     fate[k] = "refuted" if fails else "unrefuted" if more else fate[k]
                     ratios[k] = max(ratios[k], ratio)
-        if not views:  # nothing says which of them strengthen: count them all
+        if views:
+            for k, mutant in enumerate(mutants):
+                if fate[k] == "unrefuted" and same_statement(claim, mutant.claim):
+                    fate[k] = "same"
+            left = sorted((k for k, f in enumerate(fate) if f == "unrefuted"), key=lambda k: -ratios[k])
+            for k in left[:SEARCHED]:
+                if refute(page, mutants[k].claim, [draw for draw, _ in models[:2]]):
+                    fate[k] = "refuted"
+        else:  # nothing says which of them strengthen: count them all, also what says the same
             fate = ["unrefuted"] * len(mutants)
-        for k, mutant in enumerate(mutants):
-            if fate[k] == "unrefuted" and same_statement(claim, mutant.claim):
-                fate[k] = "same"
-        left = sorted((k for k, f in enumerate(fate) if f == "unrefuted"), key=lambda k: -ratios[k])
-        for k in left[:SEARCHED]:
-            if views and refute(page, mutants[k].claim, [draw for draw, _ in models[:2]]):
-                fate[k] = "refuted"
     counts.update(fate)
     unrefuted = tuple(m.what for m, f in zip(mutants, fate, strict=True) if f == "unrefuted")
     return PageOutcome(key, file_of(page), search.met, dict(counts), unrefuted, tuple(accepted))
