@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 
 from attnrates.sweep.grid import read
+from theory import theorems
+from theory.verify import known_as
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -85,3 +87,25 @@ def test_no_machine_or_host_is_named():
     for name in [*names, "requirements.lock", "requirements-language.lock"]:
         text = (ROOT / name).read_text(encoding="utf-8")
         assert not re.search(r"file://|/(?:opt|work|root|home|tmp)/|index-url https?:", text), name
+
+
+def test_names_of_theorems_are_of_the_pages_beside_them():
+    table = README[README.index("| name | page |") :].split("\n\n")[0].splitlines()[2:]
+    linked = set()
+    for line in table:
+        names, pages = (cell.strip() for cell in line.strip("|").split("|"))
+        keys = re.findall(r"`([\w-]+)`", pages)
+        names = re.sub(r"Theorem (\w)(\(\w+\)), \w(\(\w+\))", r"Theorem \1\2, Theorem \1\3", names).split(
+            ", "
+        )
+        for position, key in enumerate(keys):
+            name = names[position] if len(names) > 1 else names[0]
+            called = known_as(theorems()[key])
+            assert called == f"our {name}" or (called == "our Theorems B and C" and name[-1] in "BC"), (
+                key,
+                name,
+            )
+            linked.add(name)
+    spoken = {known_as(page) for page in theorems().values()} - {None}
+    single = {name.removeprefix("our ") for name in spoken if re.fullmatch(r"our (Theorem|Lemma) \S+", name)}
+    assert linked == single

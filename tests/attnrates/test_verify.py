@@ -1,5 +1,6 @@
 """`attnrates verify`: all proofs once, in a process without torch; table, JSON, exit code, README."""
 
+import dataclasses
 import json
 import re
 import subprocess
@@ -48,12 +49,60 @@ def proofs():
 
 def test_json_has_the_documented_shape(proofs):
     assert proofs["ok"] is True
-    assert proofs["kernel_lines"] > 0
+    assert set(proofs) == {"ok", "theorems", "kernel_lines", "trusted", "inference_rules", "axioms"}
     assert [entry["key"] for entry in proofs["theorems"]] == list(theory.theorems())
+    fields = {field.name for field in dataclasses.fields(theory.TheoremReport)}
     for entry in proofs["theorems"]:
+        page = theory.theorems()[entry["key"]]
+        assert set(entry) == fields
         assert entry["status"] in STATUSES
-        assert isinstance(entry["steps"], int)
-        assert set(entry["axioms"]) <= set(proofs["axioms"])
+        assert (entry["error"], entry["statement"] != "") == (None, True)
+        assert "\\" not in entry["statement"]
+        assert list(entry["hypotheses"]) == list(page.hypotheses)
+        assert list(entry["given"]) == list(page.given)
+        assert (entry["status"] == "proved-given") == bool(page.given)
+        assert entry["given"].items() <= entry["hypotheses"].items()
+        assert entry["axioms"].items() <= proofs["axioms"].items()
+        assert entry["seconds"] >= 0
+        assert bool(entry["claim"]) == bool(entry["symbols"]) == (entry["kind"] != "claim")
+        if entry["kind"] == "claim":
+            assert (entry["steps"], entry["own_steps"], bool(entry["instead"])) == (0, 0, True)
+        else:
+            assert entry["steps"] >= sum(entry["rules"].values()) > 0
+            assert entry["own_steps"] >= sum(entry["rules"].values())
+
+
+def test_the_readme_names_every_field_of_the_json(proofs):
+    text = README.read_text(encoding="utf-8")
+    listed = text[text.index("`attnrates verify --json`") :]
+    listed = listed[: listed.index("\n\n")]
+    for name in (*proofs, *proofs["theorems"][0]):
+        assert f"`{name}`" in listed, name
+
+
+def test_the_trusted_base_is_told_by_file(proofs):
+    assert sum(each["lines"] for each in proofs["trusted"]) == proofs["kernel_lines"]
+    root = Path(theory.__file__).parents[1]
+    code = {each["file"]: (root / each["file"]).read_text(encoding="utf-8") for each in proofs["trusted"]}
+    for each in proofs["trusted"]:
+        assert 0 < each["lines"] < code[each["file"]].count("\n")
+        assert each["role"]
+    assert set(proofs["inference_rules"]) | set(proofs["axioms"]) == set(
+        re.findall(r"^@_(?:rule|axiom)\ndef (\w+)", code["theory/proof/kernel.py"], re.MULTILINE)
+    )
+    imported = re.findall(r"^from theory\.(\S+) import", "\n".join(code.values()), re.MULTILINE)
+    imported += [f"proof.{name}" for name in ("balls", "calculus", "normal", "terms")]
+    trusted = {name.removeprefix("theory/").removesuffix(".py").replace("/", ".") for name in code}
+    assert {name for name in imported if name != "proof"} <= trusted, "the trusted base rests on another file"
+
+
+def test_no_two_pages_read_alike(proofs):
+    from paper_figs.proofs import titles
+
+    told = titles(proofs)
+    assert len(set(told.values())) == len(told)
+    assert told["alignment"] == f"{theory.theorems()['alignment'].title} (alignment)"
+    assert told["norm-growth"] == theory.theorems()["norm-growth"].title
 
 
 def test_the_table_lists_every_theorem_with_its_status(proofs, capsys, monkeypatch):
@@ -62,8 +111,31 @@ def test_the_table_lists_every_theorem_with_its_status(proofs, capsys, monkeypat
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 80
     for entry in proofs["theorems"]:
-        assert re.search(rf"^{entry['key']} +{entry['status']} +{entry['steps']} ", out, re.MULTILINE)
+        figures = rf"^{entry['key']} +{entry['status']} +{entry['steps']} +{entry['own_steps']} "
+        assert re.search(figures, out, re.MULTILINE)
+    words = " ".join(out.split())
+    for name, text in (*proofs["axioms"].items(), *proofs["inference_rules"].items()):
+        assert f"{name}: {' '.join(text.split())}" in words
+    for each in proofs["trusted"]:
+        assert f"{each['lines']} {each['file']}: {each['role']}" in words
+    assert f"trusted base: {proofs['kernel_lines']} lines" in words
+    for entry in proofs["theorems"]:
+        for name, text in entry["given"].items():
+            assert f"{name}: {text}" in words
+    assert "no axiom; given 2: Markov's inequality, moment generating function" in words
+    assert "not proved here; proved with explicit constants: global-direction " in words
     assert "every proof stands" in out
+
+
+@pytest.mark.parametrize("width", [60, 100, 160])
+def test_the_table_fits_on_a_terminal(proofs, capsys, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    print_table(proofs, console())
+    out = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
+    assert max(map(len, out.splitlines())) <= width
+    assert all(f"\n{entry['key']}" in out for entry in proofs["theorems"])
 
 
 def test_the_readmes_table_of_theorems_is_the_theorys(proofs):
