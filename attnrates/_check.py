@@ -28,7 +28,7 @@ def check(
         InputError: there is nothing to check, or some run cannot be read; that once the others are checked.
     """
     if certified and own:
-        raise InputError("--certified repeats runs of this package; data of your own it cannot (--theory)")
+        raise InputError("--certified repeats runs of this package, not data of your own (--theory)")
     if certified:
         from attnrates._certified import check_certified
 

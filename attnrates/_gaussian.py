@@ -131,7 +131,8 @@ def _print(answer: dict[str, Any]) -> None:
         else:
             out.print(Text(" " * indent + text), soft_wrap=True)
 
-    likely = f"{1 - answer['delta']:.6g}"
+    delta = answer["delta"]
+    likely = f"{1 - delta:.6g}" if delta >= 1e-6 else f"1 - {delta:g}"
     say(
         f"Gaussian data: n = {answer['n']} sequences of T = {answer['tokens']} tokens in R^d, one of them a "
         f"signal of norm {answer['signal']:g}, the others noise of standard deviation "

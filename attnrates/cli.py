@@ -452,7 +452,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         code = app(args=arguments, prog_name="attnrates", standalone_mode=False) or HOLDS
         sys.stdout.flush()
     except typer.TyperException as error:
-        return _refuse(error.format_message(), BAD_INPUT)
+        return _refuse(error.format_message().replace("Value error, ", ""), BAD_INPUT)
     except (KeyboardInterrupt, typer.Abort):
         code = INTERRUPTED
     except BrokenPipeError:  # the reader went away, as `head` does

@@ -43,7 +43,10 @@ class Decoder:
 
     def step_rule(self) -> GradientDescent | NormalizedGD | Polyak:
         """The decoder's step-size rule. Raises InputError when its step is missing or not positive."""
-        return _step_rule(self.rule, self.step, self.exponent, "--decoder-step")
+        try:
+            return _step_rule(self.rule, self.step, self.exponent, "--decoder-step")
+        except InputError as error:
+            raise InputError(f"the decoder's {error}") from None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,12 +154,22 @@ def train(
 def existing(setting: Setting, place: Path, problem: Problem) -> Run:
     """Load the run at `place`. Raises InputError unless it is intact, and that of `setting` on `problem`."""
     run = Run.load(place)
-    wanted = (problem.hash, setting.step_rule(), setting.steps, setting.seed, setting.space)
-    found = (run.problem.hash, run.rule, run.steps, run.seed, run.space)
     decoder = None if setting.decoder is None else (setting.decoder.step_rule(), setting.decoder.reference)
     trained = None if run.joint is None else (run.joint.rule, run.joint.reference_kind)
-    if (found, trained) != (wanted, decoder):
-        raise InputError(f"{place}: holds another run (other data or settings); choose another folder")
+    pairs = {
+        "data": (run.problem.hash, problem.hash),
+        "rule or step size": (run.rule, setting.step_rule()),
+        "number of steps": (run.steps, setting.steps),
+        "seed": (run.seed, setting.seed),
+        "space": (run.space, setting.space),
+        "training of the decoder": (trained, decoder),
+    }
+    other = [name for name, (there, here) in pairs.items() if there != here]
+    if other:
+        raise InputError(
+            f"{place}: holds another run (other {', '.join(other)}), which is kept; choose another folder, "
+            "or remove that one"
+        )
     return run
 
 

@@ -37,6 +37,11 @@ def test_json_has_the_theorems_numbers(attnrates, query):
     assert "simulation" not in answer
 
 
+def test_no_probability_is_rounded_to_1(attnrates):
+    assert "with probability at least 1 - 1e-09, " in attnrates(*SMALL, "--delta", "1e-9").out
+    assert "with probability at least 0.999999, " in attnrates(*SMALL, "--delta", "1e-6").out
+
+
 def test_too_small_a_dimension_has_no_guarantee(attnrates):
     result = attnrates(*SIZE, "--d", "100")
     assert result.code == 0

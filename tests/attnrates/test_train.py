@@ -143,7 +143,14 @@ def test_a_bad_file_is_refused_in_one_line_and_nothing_is_written(attnrates, tmp
         (("--data", "gaussian", "--rule", "gd", "--step", "-1"), "positive finite"),
         (("--data", "gaussian", "--rule", "polyak", "--exponent", "0.5"), "no exponent"),
         (("--data", "gaussian", "--rule", "ngd", "--step", "1", "--exponent", "-1"), "exponent"),
-        (("--data", "gaussian", "--rule", "adam", "--step", "1"), "--rule"),
+        (
+            ("--data", "gaussian", "--rule", "adam", "--step", "1"),
+            "'--rule': 'adam' is not one of 'gd', 'ngd'",
+        ),
+        (
+            ("--data", "gaussian", *SMALL, "--joint", "--decoder-step", "nan"),
+            "the decoder's ngd: step must be",
+        ),
         (("--data", "gaussian", "--rule", "ngd", "--step", "0.1", "--steps", "0"), "--steps"),
         (("--data", "gaussian", *SMALL, "--seeds", "0"), "--seeds"),
         (("--data", "gaussian", *SMALL, "--seeds", "2", "--seed", "1"), "not both"),
@@ -210,7 +217,7 @@ def test_another_problem_under_the_same_name_is_not_overwritten(attnrates, tmp_p
     arguments = ("train", "--data", tmp_path / "mine.npz", *SMALL, "--out", tmp_path / "out")
     assert attnrates(*arguments).code == 0
     load("gaussian:n=2,T=2,d=8", 1).save(tmp_path / "mine.npz")
-    refused(attnrates(*arguments), "holds another run")
+    refused(attnrates(*arguments), "holds another run (other data), which is kept; choose another folder")
 
 
 def test_infeasible_constraints_are_said_and_trained_without_a_target(attnrates, tmp_path):

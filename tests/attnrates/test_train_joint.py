@@ -77,7 +77,7 @@ def test_a_run_of_other_rules_is_not_taken_for_it(attnrates, tmp_path) -> None:
     train_joint(run.problem, run.rule, Polyak(), steps=5, seed=0).save(place)
     result = attnrates(*arguments)
     assert result.code == 2
-    assert "holds another run" in result.err
+    assert "holds another run (other training of the decoder)" in result.err
 
 
 @pytest.mark.parametrize(
