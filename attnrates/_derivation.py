@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from attnrates._console import console, print_json
 from numerics.errors import InputError
 from paper_figs.proofs import print_indented
 from theory import theorems
-from theory.legend import legend, notation_of
+from theory.legend import legend, notation_of, statement_of
 from theory.own import OwnTheory, load
 from theory.plain import from_latex, plain, prose
 from theory.steps import Step, steps
@@ -60,8 +61,10 @@ def derivation(key: str, *, json: bool, own: Path | None = None) -> int:
 def _page(key: str, own: OwnTheory | None) -> Theorem:
     pages = {page.key: page for page in own.pages} if own else dict(theorems())
     if key not in pages:
-        near = [name for name in pages if key in name or name in key]
-        raise InputError(f"no page is called {key!r}{'; did you mean ' + ', '.join(near) if near else ''}")
+        near = [name for name in pages if key and (key in name or name in key)]
+        near = near or get_close_matches(key, pages)
+        hint = f"did you mean {', '.join(near)}" if near else "attnrates verify lists them"
+        raise InputError(f"no page is called {key!r}; {hint}")
     return pages[key]
 
 
@@ -92,7 +95,7 @@ def _show(
     _part("hypotheses", _lines(assumed.items()) or ["none"])
     if report.given:
         _part("given: facts that it takes over and the kernel did not derive", _lines(report.given.items()))
-    _part("symbols", _lines(report.symbols))
+    _part("symbols", _together(report.symbols))
     if report.error:
         _indented(f"fails: {report.error}", within=0, style="bold red")
         return
@@ -106,12 +109,12 @@ def _show(
         text = f"{step.number:{width}}  {plain(step.conclusion, notation)}   [{_reason(step)}]"
         _indented(text, hang=width + 2)
     if inside:
-        _part("symbols of the proof alone", _lines(inside))
+        _part("symbols of the proof alone", _together(inside))
 
 
 def _statement(page: Theorem, notation: Notation) -> list[str]:
     """Give the words around the claim, and the claim on a line of its own."""
-    before, _, after = page.statement.partition("{claim}")
+    before, _, after = statement_of(page).partition("{claim}")
     claim = "" if page.claim is None else plain(page.claim, notation)
     return [part for part in (prose(before).strip(), claim, prose(after).strip(" .,")) if part]
 
@@ -137,6 +140,14 @@ def _in_its_place(report: TheoremReport) -> None:
 
 def _lines(named: Iterable[tuple[str, str]]) -> list[str]:
     return [f"{name}: {text}" for name, text in named]
+
+
+def _together(symbols: Iterable[tuple[str, str]]) -> list[str]:
+    """Give a line for each meaning, with the symbols that share it."""
+    shared: dict[str, list[str]] = {}
+    for symbol, meaning in symbols:
+        shared.setdefault(meaning, []).append(symbol)
+    return [f"{', '.join(alike)}: {meaning}" for meaning, alike in shared.items()]
 
 
 def _part(title: str, lines: Iterable[str]) -> None:

@@ -34,9 +34,9 @@ _OPERATIONS = {
     "S": r"separator path: $S_t$ is the sum of $e_s\,C_s/\|\nabla\mathcal{L}(W_s)\|$ over $s<t$",
 }
 _KINDS = {
-    "sym": "a real number, or one for each index; any that the hypotheses allow",
-    "vsym": "a vector, or one for each index; any that the hypotheses allow",
-    "ix": "an index: any number 0, 1, 2, ... that the hypotheses allow",
+    "sym": "any real number that the hypotheses allow, or one for each index",
+    "vsym": "any vector that the hypotheses allow, or one for each index",
+    "ix": "any index 0, 1, 2, ... that the hypotheses allow",
     "set": "a finite set of indices",
 }
 _ORDER = ("vsym", "sym", "ix", "set", "op")
@@ -58,6 +58,13 @@ def notation_of(page: Theorem) -> Notation:
     if catalog.theorems().get(page.key) is page:
         return SPLIT if page.key.startswith("support-") else PACKAGE
     return own_notation(_names(page))
+
+
+def statement_of(page: Theorem) -> str:
+    """A page's statement, its words in the notation that the claim is printed in."""
+    if not notation_of(page).split:
+        return page.statement
+    return page.statement.replace(r"\tau\ne o_i", r"\tau\in J_i")
 
 
 def own_notation(names: Iterable[str]) -> Notation:

@@ -114,5 +114,5 @@ class _Reader:
 
 
 def _grouped(text: str) -> str:
-    alone = re.fullmatch(r"[\w*.₀-₉]+|‖[^‖]*‖|⟨[^⟨⟩]*⟩", text)
+    alone = re.fullmatch(r"[\w*.₀-₉\u0302-\u0332]+|‖[^‖]*‖|⟨[^⟨⟩]*⟩", text)
     return text if alone else f"({text})"

@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+from rich.cells import cell_len
 
 import theory
 from theory.page import forget_proofs
@@ -132,7 +133,7 @@ def test_on_a_terminal_lines_fit_and_say_the_same(attnrates, monkeypatch, key, w
     monkeypatch.setenv("TTY_COMPATIBLE", "1")
     monkeypatch.setenv("FORCE_COLOR", "1")
     shown = re.sub(r"\x1b\[[0-9;]*m", "", attnrates("verify", key).out)
-    assert max(map(len, shown.splitlines())) <= width
+    assert max(map(cell_len, shown.splitlines())) <= width
     assert shown.split() == piped.split()
     assert not any(line.endswith(" ") for line in shown.splitlines())
 
@@ -148,6 +149,18 @@ def test_a_page_of_ones_own_that_fails_exits_1(attnrates, tmp_path):
     result = attnrates("verify", "mine", "--theory", own)
     assert (result.code, result.err) == (1, "")
     assert "fails: ProofError" in result.out
+
+
+@pytest.mark.parametrize(
+    ("key", "hint"),
+    [
+        ("norm", "did you mean norm-reach, norm-growth, "),
+        ("norm-grwth", "did you mean norm-growth"),
+        ("zz", "verify lists"),
+    ],
+)
+def test_a_key_that_is_misspelt_is_told_what_is_near(attnrates, key, hint):
+    assert hint in attnrates("verify", key).err
 
 
 @pytest.mark.parametrize(

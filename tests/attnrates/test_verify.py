@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 
 import theory
 from attnrates._console import console
@@ -134,7 +135,7 @@ def test_the_table_fits_on_a_terminal(proofs, capsys, monkeypatch, width):
     monkeypatch.setenv("FORCE_COLOR", "1")
     print_table(proofs, console())
     out = re.sub(r"\x1b\[[0-9;]*m", "", capsys.readouterr().out)
-    assert max(map(len, out.splitlines())) <= width
+    assert max(map(cell_len, out.splitlines())) <= width
     assert all(f"\n{entry['key']}" in out for entry in proofs["theorems"])
 
 
