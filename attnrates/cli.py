@@ -8,10 +8,13 @@ command runs, so that `--help` and `verify` start without torch.
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 import traceback
 from enum import StrEnum
 from pathlib import Path
+from threading import Timer
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -495,8 +498,27 @@ def _refuse(message: str, code: int) -> int:
     return code
 
 
+def _send_lost_interrupts_again() -> None:
+    """See to it that an interrupt counts which comes while foreign code calls back, as the compiler does.
+
+    An exception cannot pass through such code: Python reports it and goes on.
+    """
+    report = sys.unraisablehook
+
+    def hook(lost: sys.UnraisableHookArgs) -> None:
+        if not issubclass(lost.exc_type, KeyboardInterrupt):
+            report(lost)
+            return
+        again = Timer(0.1, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
+        again.daemon = True
+        again.start()
+
+    sys.unraisablehook = hook
+
+
 def main() -> None:
     """Entry point of the command `attnrates`."""
+    _send_lost_interrupts_again()
     sys.exit(run())
 
 

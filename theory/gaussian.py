@@ -41,6 +41,7 @@ _LOWEST, _HIGHEST = np.full(7, 1e-7), np.array([0.9, 0.9, 0.9, 0.9, 5.0, 0.9, 5.
 _SPARE = 1e-9  # what the search keeps from the edge, far above its rounding errors
 
 
+SCALES = 1e-60, 1e60  # whose squares and products are numbers still
 LARGEST = 10**15  # n and T: beyond, floats no longer search well, far from the range where they overflow
 
 
@@ -67,6 +68,8 @@ class Setting:
             value = getattr(self, name)
             if not (np.isfinite(value) and value > 0):
                 raise InputError(f"Gaussian data need a positive {name}, not {value}")
+            if not SCALES[0] <= value <= SCALES[1]:
+                raise InputError(f"the Gaussian theorem is evaluated for a {name} from 10^-60 to 10^60")
 
     def term(self, of_page: Term) -> Term:
         """A page's term in this setting, with g = 0; its symbols are d and the bounds of the event."""
@@ -412,7 +415,10 @@ def _endless(setting: Setting, delta: float) -> Certificate:
         if found is not None and found.endless:
             return found
         d *= 2
-    raise InputError(f"no dimension up to {FARTHEST} suffices for {setting}")
+    raise InputError(
+        f"no dimension up to {FARTHEST} suffices for n = {setting.n}, T = {setting.T}, signal "
+        f"{setting.signal:g} and noise {setting.noise:g} at delta = {delta:g}"
+    )
 
 
 def _before(later: Certificate, gap: int, delta: float) -> Certificate | None:

@@ -160,6 +160,32 @@ def test_runs_and_verdicts_display_in_a_notebook(made_runs):
     assert "<script" not in odd._repr_html_()
 
 
+def test_an_interrupt_that_foreign_code_swallows_is_sent_again():
+    """As the compiler's callbacks do: Python can only report the exception, and goes on."""
+    program = """
+import ctypes, signal, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
+import attnrates._check, attnrates.cli
+
+def callback():
+    signal.raise_signal(signal.SIGINT)
+
+def check(*_, **__):
+    ctypes.CFUNCTYPE(None)(callback)()
+    time.sleep(50)
+
+attnrates._check.check = check
+attnrates.cli.main()
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", program, "check", "."], capture_output=True, text=True, check=False, timeout=45
+    )
+    assert result.returncode == 130
+    assert result.stderr == (
+        "attnrates: interrupted; finished runs are kept, the same command goes on from there\n"
+    )
+
+
 def test_an_interrupt_while_an_extension_loads_is_an_interrupt(attnrates, monkeypatch, tmp_path):
     def loading(folder, **_):
         try:
