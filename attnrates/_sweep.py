@@ -50,7 +50,8 @@ def sweep(
         store.begin()
         say.print(f"{len(grid.cells)} cells, {len(grid.cells) - len(missing)} finished before")
         if others:
-            say.print(f"{others} other cells in {out} are not in this grid; they are left as they are")
+            note = f"{others} other cells in {out} are not in this grid; they are left as they are"
+            say.print(note, soft_wrap=True)
         if damaged:
             say.print(f"{len(damaged)} cells are run anew; the first: {damaged[0]}", soft_wrap=True)
         if client is not None:
@@ -78,6 +79,8 @@ def _missing(
     store: Store, grid: grids.Grid, hashes: dict[str, str | None]
 ) -> tuple[list[grids.Cell], list[DamagedError], int]:
     """Give the cells to run, why those among them that were finished are, and the others' violated bounds."""
+    if not (store.folder / "history").is_dir():
+        return list(grid.cells), [], 0
     missing, damaged, violated = [], [], 0
     for cell in grid.cells:
         if not store.finished(cell, check=grid.check):

@@ -6,7 +6,7 @@
     DIR/refused/KEY.json                    a cell that cannot be run, and why
 
 Every file appears whole or not at all. A cell is finished when its history is there: it is written last.
-What was damaged since is found by the checksums of its pages.
+What was damaged since is found by its digest.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ class Store:
     def violated(self, cell: Cell, *, check: bool, problem_hash: str | None = None) -> int:
         """Read a finished cell whole; give the number of its violated bounds (0 without `check`).
 
-        Raises DamagedError when a file is not that of this cell and code, fails its checksums, or was made of
-        another problem than the one whose hash is given.
+        Raises DamagedError when a file is not that of this cell and code, is not as it was written, or was
+        made of another problem than the one whose hash is given.
         """
         paths = [self.history(cell), *([self.verdicts(cell)] if check else [])]
         for path in paths:
@@ -100,8 +100,9 @@ class Store:
 
     def others(self, cells: Iterable[Cell]) -> int:
         """Count the histories in the folder that are of no cell among these."""
-        keys = {cell.key for cell in cells}
-        return sum(path.stem not in keys for path in (self.folder / "history").rglob("*.parquet"))
+        found = [path.stem for path in (self.folder / "history").rglob("*.parquet")]
+        keys = {cell.key for cell in cells} if found else set()
+        return sum(key not in keys for key in found)
 
     def add(self, cell: Cell, outcome: work.Outcome) -> None:
         """Write what a cell gave. Raises OSError when it cannot be written; nothing is left behind then."""
@@ -126,9 +127,12 @@ def _read(path: Path) -> tuple[Any, dict[str, Any]]:
         table = parquet.ParquetFile(content, page_checksum_verification=True).read(use_threads=False)
         about = json.loads((table.schema.metadata or {})[b"attnrates"])
         about = {**about, "problem": about["manifest"]["problem_hash"]}
+        whole = about["digest"] == work.digest(table)
     except (OSError, ValueError, KeyError, TypeError, RecursionError, pa.ArrowException) as error:
         reason = " ".join(str(error).split())
         raise DamagedError(f"{path}: is damaged ({reason})") from None
+    if not whole:
+        raise DamagedError(f"{path}: is damaged (its values are not those that were written)")
     return table, about
 
 

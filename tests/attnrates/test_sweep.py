@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -24,7 +25,7 @@ from attnrates.sweep import cell as work
 from attnrates.sweep import cluster as cluster_module
 from attnrates.sweep import grid as grids
 from attnrates.sweep.grid import Cell
-from attnrates.sweep.store import Store
+from attnrates.sweep.store import DamagedError, Store
 from numerics import NormalizedGD, train
 from numerics.datasets import load
 from numerics.errors import InputError
@@ -153,6 +154,150 @@ def test_finished_cells_are_not_run_again_and_missing_ones_are(undisturbed, tmp_
     assert (code, "12 cells, 11 finished before" in err) == (0, True)
     assert {file: file.stat().st_mtime_ns for file in files[1:]} == times
     assert content(copy) == content(out)
+
+
+def test_a_changed_grid_keeps_its_cells_and_mends_damage(undisturbed, tmp_path):
+    """More seeds, a rule less; one cell's verdicts are gone, one's are damaged, one's history is cut."""
+    path, out, _ = undisturbed
+    copy = tmp_path / "out"
+    shutil.copytree(out, copy)
+    text = path.read_text(encoding="utf-8").replace("seeds = 2", "seeds = [1, 2]")
+    changed = tmp_path / "changed.toml"
+    changed.write_text(text.replace('[[rules]]\nrule = "polyak"\n', ""), encoding="utf-8")
+    histories = sorted((copy / "history" / "rule=ngd").iterdir())
+    seeds = [pd.read_parquet(file)["seed"].iloc[0] for file in histories]
+    gone, damaged, cut, kept = [file for file, seed in zip(histories, seeds, strict=True) if seed == 1]
+    _verdicts(gone).unlink()
+    _spoil(_verdicts(damaged))
+    cut.write_bytes(cut.read_bytes()[:-100])
+    before = kept.stat().st_mtime_ns
+    code, _, err = sweep(changed, "--out", copy, "--workers", 1)
+    assert code == 0, err
+    assert "8 cells, 1 finished before" in err
+    assert f"8 other cells in {copy} are not in this grid" in err
+    assert "2 cells are run anew; the first: " in err
+    assert "is damaged" in err
+    assert kept.stat().st_mtime_ns == before
+    found, known = content(copy), content(out)
+    assert known.items() <= found.items()
+    assert len(found) == len(known) + 2 * 4
+    frame = pd.read_parquet(copy / "history")
+    assert frame.groupby(["data", "rule", "step_size", "seed"], dropna=False, observed=True).ngroups == 16
+
+
+def _verdicts(history):
+    return history.parents[2] / "verdicts" / history.parent.name / history.name
+
+
+def _spoil(file, place=None):
+    content = bytearray(file.read_bytes())
+    content[len(content) // 3 if place is None else place] ^= 0x10
+    file.write_bytes(content)
+
+
+def _known(store, cell):
+    try:
+        store.violated(cell, check=True)
+    except DamagedError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_damaged_file_is_known_wherever_it_is(tmp_path, seed):
+    """Whichever bit is flipped: the cell is run anew, or what is read is unchanged."""
+    print(f"seed {seed}")
+    rng = np.random.default_rng(seed)
+    path = tmp_path / "grid.toml"
+    path.write_text(toml(seeds="1", steps="30", data='"gaussian:n=2,T=2,d=5"'), encoding="utf-8")
+    store = Store(tmp_path / "out")
+    (cell,) = grids.read(path).cells
+    store.add(cell, work.compute(cell.setting, check=True))
+    assert store.violated(cell, check=True) == 0
+    file = store.history(cell)
+    whole, table = file.read_bytes(), pd.read_parquet(file)
+    known = 0
+    for place in rng.integers(len(whole), size=150):
+        _spoil(file, place)
+        if _known(store, cell):
+            known += 1
+        else:
+            pd.testing.assert_frame_equal(pd.read_parquet(file), table, check_exact=True)
+        file.write_bytes(whole)
+    assert known > 75
+    for text in (b"", b"PAR1", whole[:50], store.verdicts(cell).read_bytes() + b"x"):
+        file.write_bytes(text)
+        with pytest.raises(DamagedError):
+            store.violated(cell, check=False)
+
+
+def test_violated_bounds_are_those_of_the_grid(tmp_path, attnrates, monkeypatch):
+    """Those of cells outside the grid were counted, too."""
+    path = tmp_path / "grid.toml"
+    path.write_text(toml(data='"gaussian:n=2,T=2,d=5"'), encoding="utf-8")
+    store = Store(tmp_path / "out")
+    store.begin()
+    first, second = grids.read(path).cells
+    store.add(first, work.compute(first.setting, check=True))
+    rows = [
+        {"theorem": f"t{i}", "holds": i > 2, "worst_ratio": 2.0, "worst_step": 1, "unmet": ""}
+        for i in range(9)
+    ]
+    monkeypatch.setattr(work, "_verdicts", lambda run: rows)
+    store.add(second, work.compute(second.setting, check=True))
+    result = attnrates("sweep", path, "--out", tmp_path / "out")
+    assert (result.code, result.err.splitlines()) == (
+        1, ["2 cells, 2 finished before", "3 bounds violated"],
+    )  # fmt: skip
+    path.write_text(toml(data='"gaussian:n=2,T=2,d=5"', seeds="1"), encoding="utf-8")
+    result = attnrates("sweep", path, "--out", tmp_path / "out")
+    assert (result.code, result.err.splitlines()[-1]) == (0, "no bound is violated")
+
+
+def test_a_problem_file_that_changed_is_run_anew(tmp_path):
+    """Its name is the same; what was finished was of the other problem."""
+    problem = tmp_path / "mine.npz"
+    load("gaussian:n=2,T=2,d=5", seed=0).save(problem)
+    path = tmp_path / "grid.toml"
+    path.write_text(toml(data=f'"{problem}"', seeds="1"), encoding="utf-8")
+    store = Store(tmp_path / "out")
+    (cell,) = grids.read(path).cells
+    store.add(cell, work.compute(cell.setting, check=False))
+    store.violated(cell, check=False, problem_hash=cell.setting.problem().hash)
+    load("gaussian:n=2,T=2,d=5", seed=1).save(problem)
+    with pytest.raises(DamagedError, match="made of other data"):
+        store.violated(cell, check=False, problem_hash=cell.setting.problem().hash)
+
+
+@pytest.mark.parametrize("reader", ["polars", "duckdb"])
+def test_polars_and_duckdb_open_the_results(undisturbed, reader):
+    module = pytest.importorskip(reader)
+    out = undisturbed[1]
+    for name in ("history", "verdicts"):
+        own = pd.read_parquet(out / name)
+        if reader == "polars":
+            frame = module.read_parquet(out / name)
+            rules = set(frame["rule"])
+        else:
+            frame = module.sql(f"select * from read_parquet('{out / name}/**/*.parquet')")
+            rules = {
+                row[0]
+                for row in module.sql(f"select distinct rule from '{out / name}/**/*.parquet'").fetchall()
+            }
+        assert set(frame.columns) == set(own.columns)
+        assert frame.shape == own.shape
+        assert rules == {"ngd", "polyak"}
+
+
+def test_pyarrow_opens_the_results(undisturbed):
+    from pyarrow import dataset
+
+    out = undisturbed[1]
+    for name in ("history", "verdicts"):
+        table = dataset.dataset(out / name, partitioning="hive").to_table()
+        assert (table.num_rows, set(table.column_names)) == (
+            len(pd.read_parquet(out / name)), set(pd.read_parquet(out / name).columns),
+        )  # fmt: skip
 
 
 def test_killed_workers_lose_nothing(undisturbed, tmp_path):
@@ -332,7 +477,7 @@ def cluster(tmp_path):
         made.append(process)
         return process
 
-    def up(file):
+    def up(file, workers):
         file.unlink(missing_ok=True)
         scheduler = launch(
             "dask_scheduler",
@@ -346,14 +491,14 @@ def cluster(tmp_path):
         )
         wait_for(lambda: file.exists() and file.stat().st_size > 0)
         address = json.loads(file.read_text(encoding="utf-8"))["address"]
-        for _ in range(2):
+        for _ in range(workers):
             launch(
                 "dask_worker", address, "--host", "127.0.0.1", "--nthreads", "1", "--no-dashboard",
                 "--local-directory", str(file.parent), "--death-timeout", "30",
             )  # fmt: skip
         return scheduler, address
 
-    yield lambda: up(tmp_path / "scheduler.json")
+    yield lambda workers=2: up(tmp_path / "scheduler.json", workers)
     for process in made:
         for member in [*_children(process), process]:
             try:
@@ -401,9 +546,43 @@ def test_a_port_in_use_is_no_concern(tmp_path):
 def test_no_scheduler_at_the_address(tmp_path, monkeypatch, attnrates):
     monkeypatch.setattr("attnrates.sweep.cluster.GREETING", 1.0)
     for address in ("tcp://127.0.0.1:9", "nonsense", "tcp://"):
-        result = attnrates("sweep", grid(tmp_path), "--out", tmp_path / address[:3], "--scheduler", address)
-        assert (result.code, result.out) == (2, "")
-        assert "no scheduler answers" in result.err.splitlines()[-1]
+        result = attnrates("sweep", grid(tmp_path), "--out", tmp_path / "out", "--scheduler", address)
+        assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
+        assert result.err.startswith(f"attnrates: no scheduler answers at {address!r}")
+        assert not (tmp_path / "out").exists()
+
+
+def test_a_cluster_without_workers_is_told_and_given_up(tmp_path, cluster):
+    _, address = cluster(workers=0)
+    code, out, err = sweep(
+        grid(tmp_path), "--out", tmp_path / "out", "--scheduler", address, "--wait", 3,
+        before="from attnrates.sweep import cluster\ncluster.NOTICE = 0.1\n",
+    )  # fmt: skip
+    assert (code, out) == (2, "")
+    assert err.splitlines() == [
+        "12 cells, 0 finished before",
+        "there is no worker; waiting up to 3 seconds for one",
+        "attnrates: no worker for 3 seconds; finished cells are kept, the same command goes on",
+    ]
+
+
+def test_a_cluster_without_this_package_is_told(tmp_path, cluster):
+    _, address = cluster(workers=1)
+    code, _, err = sweep(grid(tmp_path), "--out", tmp_path / "out", "--scheduler", address, before=RENAMED)
+    assert code == 2, err
+    assert err.splitlines()[-1].startswith("attnrates: the cluster cannot load attnrates; install it there")
+    assert not (tmp_path / "out" / "refused").exists()
+
+
+RENAMED = """
+import sys, types
+from attnrates.sweep import cluster
+module = types.ModuleType("only_here")
+exec("def compute(setting, *, check):\\n    return None", module.__dict__)
+module.compute.__module__ = "only_here"
+sys.modules["only_here"] = module
+cluster.work.compute = module.compute
+"""
 
 
 @pytest.mark.parametrize("says", [None, b"HTTP/1.1 400 Bad Request\r\n\r\n", b"SSH-2.0-x\r\n", bytes(64)])
@@ -425,11 +604,12 @@ def test_what_listens_there_is_no_scheduler(tmp_path, monkeypatch, attnrates, sa
         result = attnrates("sweep", grid(tmp_path), "--out", tmp_path / "out", "--scheduler", address)
     for connection in kept:
         connection.close()
-    assert (result.code, result.out) == (2, "")
-    assert f"no scheduler answers at '{address}'" in result.err.splitlines()[-1]
+    assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
+    assert f"no scheduler answers at '{address}'" in result.err
+    assert not (tmp_path / "out").exists()
 
 
-def test_a_full_disk_leaves_whole_files_only(undisturbed, tmp_path):
+def test_a_full_or_read_only_disk_leaves_whole_files_only(undisturbed, tmp_path):
     path, out, _ = undisturbed
     disk = tmp_path / "disk"
     disk.mkdir()
@@ -448,6 +628,11 @@ def test_a_full_disk_leaves_whole_files_only(undisturbed, tmp_path):
         code, _, err = sweep(path, "--out", disk / "out", "--workers", 1)
         assert code == 0, err
         assert content(disk / "out") == content(out)
+        more = grid(tmp_path, seeds=3)
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        code, stdout, err = sweep(more, "--out", disk / "out", "--workers", 1)
+        assert (code, stdout) == (2, "")
+        assert err == f"attnrates: {disk / 'out'}: no permission to write there\n"
     finally:
         subprocess.run(["umount", str(disk)], check=True)
 
@@ -477,6 +662,24 @@ def test_two_thousand_cells_with_a_worker_killed_every_few_seconds(tmp_path):
     print(f"{killed} workers killed")
     assert killed >= 3
     assert content(tmp_path / "stormy") == content(tmp_path / "calm")
+
+
+@pytest.mark.soak
+def test_a_million_cells_tell_the_time_and_need_little_memory(tmp_path):
+    path = tmp_path / "grid.toml"
+    path.write_text(toml(data='"gaussian:n=2,T=2,d=4"', seeds="1000000", check="false"), encoding="utf-8")
+    process = start(path, "--out", tmp_path / "out", "--workers", 1)
+    try:
+        assert process.stderr.readline() == "1000000 cells, 0 finished before\n"
+        assert re.fullmatch(r"\d+ of 1000000 cells, about \d+ (min|h|days) left\n", process.stderr.readline())
+        assert psutil.Process(process.pid).memory_info().rss < 1.5e9
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=120)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert "the same command goes on from there" in err.splitlines()[-1]
+    assert list((tmp_path / "out").rglob("*.parquet"))
 
 
 GOOD = {"data": '"gaussian"', "seeds": "2", "steps": "10", "rules": '[{rule = "ngd", step = 0.1}]'}

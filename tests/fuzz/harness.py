@@ -95,11 +95,6 @@ def _read(reader: Callable[[], object]) -> int:
     return 0
 
 
-def _of_sweep(path: Path) -> bool:
-    """Whether it is the note of a sweep, which is there before the cluster is, or its folder."""
-    return path.name == "sweep.json" or (path / "sweep.json").exists() or any(path.glob("*/sweep.json"))
-
-
 def tree(folder: Path) -> set[str]:
     """Every path below a folder."""
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*")}
@@ -124,7 +119,7 @@ def faults(call: Call, folder: Path, *, seconds: float = 20.0) -> list[str]:
         wrong.append("a traceback")
     left = {name for name in after - before if name.endswith((".tmp", ".old"))}
     if outcome.code == 2:
-        left |= {name for name in after - before if name not in call.new and not _of_sweep(folder / name)}
+        left |= {name for name in after - before if name not in call.new}
         lines = [line for line in outcome.err.splitlines() if not PROGRESS.fullmatch(line)]
         if call.program:
             lines = lines[-1:]

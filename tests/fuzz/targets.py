@@ -13,6 +13,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -242,8 +243,29 @@ def grid(rng: random.Random, folder: Path, stock: Stock) -> Call:
             lines = lines or [""]
         content = "\n".join(lines).encode("utf-8", "surrogatepass")
     path.write_bytes(content)
-    # A grid that is right reaches the cluster after its folder was made.
     return Call(("sweep", str(path), "--out", str(folder / "out")), about="grid")
+
+
+@cache
+def _computed(setting: Any) -> Any:
+    from attnrates.sweep import cell as work
+
+    return work.compute(setting, check=True)
+
+
+def _sweep_cells(rng: random.Random, folder: Path, out: Path) -> None:
+    """A sweep of right code whose finished cells are spoiled."""
+    from attnrates.sweep import grid as grids
+    from attnrates.sweep.store import Store
+
+    store = Store(out)
+    store.begin()
+    for cell in grids.read(folder / "grid.toml").cells:
+        store.add(cell, _computed(cell.setting))
+        for path in rng.sample((store.history(cell), store.verdicts(cell)), rng.choice((0, 1, 1, 2))):
+            path.write_bytes(
+                spoil.spoil_bytes(rng, path.read_bytes()) if rng.random() < 0.8 else spoil.foreign(rng)
+            )
 
 
 def sweep_folder(rng: random.Random, folder: Path, stock: Stock) -> Call:
@@ -253,7 +275,10 @@ def sweep_folder(rng: random.Random, folder: Path, stock: Stock) -> Call:
     out = folder / "out"
     out.mkdir()
     note = {"format": "attnrates-sweep", "code": "0" * 64}
-    if rng.random() < 0.9:
+    chance = rng.random()
+    if chance < 0.3:
+        _sweep_cells(rng, folder, out)
+    elif chance < 0.9:
         (out / "sweep.json").write_bytes(spoil.spoil_json(rng, note))
     else:
         (out / rng.choice(("history", "mine.txt"))).write_bytes(spoil.foreign(rng))
@@ -412,6 +437,7 @@ def stubs() -> Iterator[None]:
     """Put what takes minutes or starts other processes out of reach, behind all that is read and checked."""
     import attnrates._sweep
     import numerics.language.encoder
+    import numerics.language.finetune  # its annotations are those of the encoder as it is
     import paper_figs.figures
     import paper_figs.reproduce
 
