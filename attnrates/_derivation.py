@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from attnrates._console import console, print_json
 from numerics.errors import InputError
-from paper_figs.proofs import print_indented
+from paper_figs.proofs import print_indented, together
 from theory import theorems
 from theory.legend import legend, notation_of, statement_of
 from theory.own import OwnTheory, load
@@ -85,17 +85,18 @@ def _show(
 ) -> None:
     called = f", {report.known_as}" if report.known_as else ""
     _indented(f"{page.key}{called}: {page.title}", within=0, style="bold")
-    kind = "claim of the paper, not proved here" if report.kind == "claim" else report.kind
-    _indented(f"{kind}, {report.status}. Source: {page.reference}", within=0)
+    paper = report.kind == "claim"
+    how = "claimed by the paper, not proved here" if paper else f"{report.kind}, {report.status}"
+    _indented(f"{how}. Source: {page.reference}", within=0)
     _part("statement", _statement(page, notation))
-    if report.kind == "claim":
+    if paper:
         _in_its_place(report)
         return
     assumed = {name: text for name, text in report.hypotheses.items() if name not in report.given}
     _part("hypotheses", _lines(assumed.items()) or ["none"])
     if report.given:
         _part("given: facts that it takes over and the kernel did not derive", _lines(report.given.items()))
-    _part("symbols", _together(report.symbols))
+    _part("symbols", together(report.symbols))
     if report.error:
         _indented(f"fails: {report.error}", within=0, style="bold red")
         return
@@ -109,7 +110,7 @@ def _show(
         text = f"{step.number:{width}}  {plain(step.conclusion, notation)}   [{_reason(step)}]"
         _indented(text, hang=width + 2)
     if inside:
-        _part("symbols of the proof alone", _together(inside))
+        _part("symbols of the proof alone", together(inside))
 
 
 def _statement(page: Theorem, notation: Notation) -> list[str]:
@@ -140,14 +141,6 @@ def _in_its_place(report: TheoremReport) -> None:
 
 def _lines(named: Iterable[tuple[str, str]]) -> list[str]:
     return [f"{name}: {text}" for name, text in named]
-
-
-def _together(symbols: Iterable[tuple[str, str]]) -> list[str]:
-    """Give a line for each meaning, with the symbols that share it."""
-    shared: dict[str, list[str]] = {}
-    for symbol, meaning in symbols:
-        shared.setdefault(meaning, []).append(symbol)
-    return [f"{', '.join(alike)}: {meaning}" for meaning, alike in shared.items()]
 
 
 def _part(title: str, lines: Iterable[str]) -> None:

@@ -67,6 +67,14 @@ def titles(proofs: dict[str, Any]) -> dict[str, str]:
     }
 
 
+def together(symbols: Iterable[Sequence[str]]) -> list[str]:
+    """Give a line for each meaning of (symbol, meaning), with the symbols that share it."""
+    shared: dict[str, list[str]] = {}
+    for symbol, meaning in symbols:
+        shared.setdefault(meaning, []).append(symbol)
+    return [f"{', '.join(alike)}: {meaning}" for meaning, alike in shared.items()]
+
+
 def axiom_numbers(proofs: dict[str, Any], entry: dict[str, Any]) -> list[int]:
     """Give the places, from 1, of the axioms that a theorem's proof uses in the list of all axioms."""
     return [number for number, name in enumerate(proofs["axioms"], start=1) if name in entry["axioms"]]

@@ -221,8 +221,10 @@ def report_on(page: Theorem, words: Mapping[str, str] | None = None) -> TheoremR
 
 def known_as(page: Theorem) -> str | None:
     """What the project's texts call a page: "our Theorem A(i)", "our Lemma 1"; None where it has no name."""
-    first = re.split("[;,:]", page.reference)[0]
-    return first if re.match(r"our (Theorems?|Lemmas?|corollaries of Theorem) \w", first) else None
+    name = re.split("[;,:]", page.reference)[0]
+    if not re.match(r"our (Theorems?|Lemmas?|corollaries of Theorem) \w", name):
+        return None
+    return f"a lemma of {name}" if page.kind == "lemma" and "Theorem" in name else name
 
 
 def instead(page: Theorem) -> tuple[str, ...]:

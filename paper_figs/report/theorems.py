@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 import theory
-from paper_figs.proofs import axiom_numbers, titles
+from paper_figs.proofs import axiom_numbers, titles, together
 from paper_figs.report import markup
 from paper_figs.report.plot import plot
 from theory.latex import latex
@@ -45,7 +45,9 @@ def sections(proofs: dict[str, Any], rows: Sequence[Row]) -> str:
 def article(proofs: dict[str, Any], entry: dict[str, Any], rows: Sequence[Row], shown: Container[str]) -> str:
     """Give one page of the theory; `shown` are the pages that may be linked."""
     page = theory.theorems()[entry["key"]]
-    counts = f": {entry['own_steps']} own steps, {entry['steps']} with its lemmas" if entry["steps"] else ""
+    counts = (
+        f": {entry['own_steps']} own steps, {entry['steps']} steps with its lemmas" if entry["steps"] else ""
+    )
     tight = entry.get("tightness")
     tightness = f"; tightest model found: {tight:.3g} of the bound" if tight is not None else ""
     error = f'<p class="bad">{escape(entry["error"])}</p>' if entry["error"] else ""
@@ -86,7 +88,7 @@ def _symbols(entry: dict[str, Any]) -> str:
     """Say what each symbol of the statement and the hypotheses stands for."""
     if not entry["symbols"]:
         return ""
-    lines = "".join(f"<li>{escape(symbol)}: {escape(words)}</li>" for symbol, words in entry["symbols"])
+    lines = "".join(f"<li>{escape(line)}</li>" for line in together(entry["symbols"]))
     return markup.fold("symbols", f"<ul>{lines}</ul>")
 
 

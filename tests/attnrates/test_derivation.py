@@ -114,6 +114,7 @@ def test_a_page_says_what_its_symbols_stand_for(attnrates):
 @pytest.mark.parametrize(
     ("key", "name"),
     [
+        ("log-mean", "a lemma of our Theorem B"),
         ("norm-growth", "our Theorem A(i)"),
         ("alignment", "our Lemma 2"),
         ("sparsification", "our Theorem A(iv)"),
@@ -149,6 +150,11 @@ def test_a_page_of_ones_own_that_fails_exits_1(attnrates, tmp_path):
     result = attnrates("verify", "mine", "--theory", own)
     assert (result.code, result.err) == (1, "")
     assert "fails: ProofError" in result.out
+    assert "proof: " not in result.out
+    failed = attnrates("verify", "mine", "--theory", own, "--json")
+    data = json.loads(failed.out)
+    assert (failed.code, data["status"], data["proof"], data["steps"]) == (1, "failed", [], 0)
+    assert data["error"].startswith("ProofError")
 
 
 @pytest.mark.parametrize(

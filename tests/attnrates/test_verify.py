@@ -97,6 +97,14 @@ def test_the_trusted_base_is_told_by_file(proofs):
     assert {name for name in imported if name != "proof"} <= trusted, "the trusted base rests on another file"
 
 
+def test_the_readme_tells_the_size_of_the_trusted_base(proofs):
+    found = re.search(r"axioms are about (\d+) lines;[^.]* about (\d+)\.", README.read_text(encoding="utf-8"))
+    assert found
+    kernel = next(each["lines"] for each in proofs["trusted"] if each["file"].endswith("kernel.py"))
+    assert abs(int(found[1]) - kernel) <= 10
+    assert abs(int(found[2]) - proofs["kernel_lines"]) <= 10
+
+
 def test_no_two_pages_read_alike(proofs):
     from paper_figs.proofs import titles
 
@@ -162,7 +170,9 @@ def test_a_failing_proof_exits_1_and_is_shown(attnrates, few_proofs, monkeypatch
     assert "norm-growth" in result.out
     assert "failed" in result.out
     assert "step 3 is no identity" in result.out
-    assert json.loads(attnrates("verify", "--json").out)["ok"] is False
+    result = attnrates("verify", "--json")
+    assert (result.code, json.loads(result.out)["ok"]) == (1, False)
+    assert json.loads(result.out)["theorems"][0]["error"].endswith("step 3 is no identity")
     assert few_proofs
 
 
