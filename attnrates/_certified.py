@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from numerics.run import Run
 
+NARROW = 80  # characters, below which a verdict is a line and no row of a table
 UNDECIDED = "recorded steps at which the enclosures prove neither that the bound holds nor that it fails"
 WORDS = {
     "tight": "no step disproves it, and both sides agree to 1e-15 where undecided: which is larger is open",
@@ -191,13 +192,20 @@ def _print(
         out.print(Text(text, style="bold red"), soft_wrap=True)
     for reason in dict.fromkeys(certified.missing.values()):
         out.print(f"  no {', '.join(certified.missing)}: {reason}", soft_wrap=True)
-    table = Table(box=None, show_header=True, padding=(0, 2, 0, 0), pad_edge=False)
-    for header in ("  theorem", "worst ratio", "undecided steps", "verdict"):
-        table.add_column(header, overflow="fold")
     rows = _rows(verdicts, every=every)
-    for title, worst, undecided, outcome, text in rows:
-        table.add_row("  " + title, worst, undecided, Text(text, style=STYLE[outcome]))
-    out.print(table)
+    if out.width < NARROW:
+        for title, worst, undecided, outcome, text in rows:
+            line = Text(f"{title}: ").append(text, style=STYLE[outcome])
+            line.append("" if worst == "-" else f", worst ratio {worst}, undecided steps {undecided}")
+            out.print(Padding(line, (0, 0, 0, 2)))
+    else:
+        table = Table(box=None, show_header=True, padding=(0, 2, 0, 0), pad_edge=False)
+        table.add_column("  theorem", min_width=2 + max(len(row[0]) for row in rows))
+        for header in ("worst ratio", "undecided steps", "verdict"):
+            table.add_column(header, min_width=len("not claimed"), overflow="fold")
+        for title, worst, undecided, outcome, text in rows:
+            table.add_row("  " + title, worst, undecided, Text(text, style=STYLE[outcome]))
+        out.print(table)
     checks = {key: check for v in verdicts for key, check in v.hypotheses.items() if check.state != "holds"}
     for key, check in checks.items():
         out.print(Padding(Text(f"{key} {STATES[check.state]}: {check.detail}"), (0, 0, 0, 2)))

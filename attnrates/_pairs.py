@@ -18,8 +18,17 @@ if TYPE_CHECKING:
     from numerics.run import Run
 
 
-def pairs(folder: Path, *, json: bool) -> int:
-    """List, for every run in `folder`, all pairs that break (N), and the wrong tokens that it ends on.
+LISTED = 20
+LEGEND = (
+    "(i, t): the constraint A_k = (optimal token - token t) (query)' of sequence i, counted from 0; "
+    "g*: the margin"
+)
+
+
+def pairs(folder: Path, *, json: bool, every: bool = False) -> int:
+    """List, for every run in `folder`, the pairs that break (N), and the wrong tokens that it ends on.
+
+    The most obtuse pairs come first; on the terminal there are at most `LISTED`, unless `every` is wanted.
 
     Raises:
         InputError: there is no run, or some cannot be read; that once the others are listed.
@@ -34,7 +43,9 @@ def pairs(folder: Path, *, json: bool) -> int:
         print_json([{"run": name} | answer for name, answer in found])
     elif not json:
         for name, answer in found:
-            _print(name, answer)
+            _print(name, answer, every=every)
+        if any(answer["pairs"] for _, answer in found):
+            print(f"\n{LEGEND}")
     raise_refused(refused, len(found))
     return 0
 
@@ -61,7 +72,7 @@ def _of(run: Run) -> dict[str, Any]:
     }
 
 
-def _print(name: str, answer: dict[str, Any]) -> None:
+def _print(name: str, answer: dict[str, Any], *, every: bool) -> None:
     broken, wrong = answer["pairs"], answer["chosen_instead"]
     print(name)
     if broken is None:
@@ -71,9 +82,12 @@ def _print(name: str, answer: dict[str, Any]) -> None:
     else:
         number = counted(len(broken), "pair of constraints has", "pairs of constraints have")
         print(f"  (N): {number} <A_k, A_l> <= -g*^2, as (sequence, token)")
-    for pair in broken or []:
+    listed = broken or []
+    for pair in listed if every else listed[:LISTED]:
         low, high = pair["product"]
         doubt = "" if pair["certain"] else ", within rounding of -g*^2"
         print(f"  {pair['first']} and {pair['second']}: <A_k, A_l> in [{low:.6g}, {high:.6g}]{doubt}")
+    if len(listed) > LISTED and not every:
+        print(f"  and {len(listed) - LISTED} more, which --all lists")
     if wrong:
         print("  chosen instead of the optimal token: " + ", ".join(f"({i}, {k})" for i, k in wrong))

@@ -196,7 +196,8 @@ def check(
     every: Annotated[
         bool,
         typer.Option(
-            "--all", help="A line for every theorem, also where many claim nothing for the same reason."
+            "--all",
+            help="A line for every theorem, also where many claim nothing for one reason; or every pair.",
         ),
     ] = False,
     pairs: Annotated[
@@ -206,11 +207,11 @@ def check(
 ) -> int:
     """Hold every run in DIR against every theorem; exit 1 when a bound whose hypotheses hold is violated."""
     if pairs:
-        if certified or own or every:
-            raise typer.BadParameter("--pairs goes with none of --certified, --theory and --all")
+        if certified or own:
+            raise typer.BadParameter("--pairs goes with neither --certified nor --theory")
         from attnrates._pairs import pairs as listing
 
-        return listing(folder, json=json)
+        return listing(folder, json=json, every=every)
     from attnrates._check import check as command
 
     return command(folder, json=json, certified=certified, every=every, own=own)
@@ -475,7 +476,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         traceback.print_exc()
         return _refuse("this is a defect of attnrates, please report it with the lines above", DEFECT)
     if code == INTERRUPTED:  # typer turns an interrupt inside a command into this code
-        return _refuse("interrupted; finished runs are kept, the same command goes on from there", code)
+        return _refuse("interrupted; what is finished is kept, the same command goes on from there", code)
     return int(code)
 
 

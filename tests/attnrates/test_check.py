@@ -268,7 +268,7 @@ def test_certified_refuses_a_folder_of_nothing_but_skipped_runs(attnrates, by_ad
     assert tree(by_adam) - before == {path for path in tree(by_adam) if path.startswith("two")}
 
 
-def test_the_certified_table_explains_its_columns(attnrates, made_runs, tmp_path):
+def test_the_certified_table_explains_its_columns(attnrates, made_runs, tmp_path, monkeypatch):
     shutil.copytree(made_runs, tmp_path / "runs")
     few, every = (attnrates("check", tmp_path / "runs", "--certified", *more) for more in ((), ("--all",)))
     assert few.code == every.code == 0
@@ -278,6 +278,10 @@ def test_the_certified_table_explains_its_columns(attnrates, made_runs, tmp_path
         assert re.search(f"^{word}", legend, re.MULTILINE), word
     assert few.out.count("(joint)") == 4 < every.out.count("(joint)")
     assert few.out.splitlines()[-2].startswith("4 runs: ")
+    monkeypatch.setenv("COLUMNS", "60")
+    narrow = attnrates("check", tmp_path / "runs", "--certified", "--all").out
+    assert narrow.count(": not claimed (") == every.out.count("  not claimed (")
+    assert re.search(r"^  norm-growth: holds, worst ratio 0\.\d+, undecided", narrow, re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", ["absent", "empty", "file"])
@@ -287,3 +291,12 @@ def test_a_folder_without_runs_is_refused(attnrates, tmp_path, name):
     result = attnrates("check", tmp_path / name)
     assert result.code == 2
     assert result.err.count("\n") == 1
+
+
+def test_many_pairs_are_cut_short_unless_all_are_wanted(attnrates, made_runs):
+    few, every = (attnrates("check", made_runs / DIGITS, "--pairs", *more).out for more in ((), ("--all",)))
+    (run,) = json.loads(attnrates("check", made_runs / DIGITS, "--pairs", "--json").out)
+    number = len(run["pairs"])
+    assert number > 20
+    assert f"  and {number - 20} more, which --all lists" in few
+    assert (few.count(" and ("), every.count(" and (")) == (20, number)

@@ -182,7 +182,7 @@ attnrates.cli.main()
     )
     assert result.returncode == 130
     assert result.stderr == (
-        "attnrates: interrupted; finished runs are kept, the same command goes on from there\n"
+        "attnrates: interrupted; what is finished is kept, the same command goes on from there\n"
     )
 
 
