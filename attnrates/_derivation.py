@@ -63,7 +63,8 @@ def _page(key: str, own: OwnTheory | None) -> Theorem:
     if key not in pages:
         near = [name for name in pages if key and (key in name or name in key)]
         near = near or get_close_matches(key, pages)
-        hint = f"did you mean {', '.join(near)}" if near else "attnrates verify lists them"
+        listing = f"attnrates verify --theory {own.path}" if own else "attnrates verify"
+        hint = f"did you mean {', '.join(near)}" if near else f"{listing} lists them"
         raise InputError(f"no page is called {key!r}; {hint}")
     return pages[key]
 
@@ -104,7 +105,9 @@ def _show(
         "axioms of the kernel that it rests on, through its lemmas too",
         _lines(report.axioms.items()) or ["none"],
     )
-    _part(f"proof: {report.own_steps} own steps; {report.steps} steps with those of its lemmas", ())
+    counts = ((report.own_steps, "own step"), (report.steps, "step"))
+    own, whole = (f"{n} {word}{'' if n == 1 else 's'}" for n, word in counts)
+    _part(f"proof: {own}; {whole} with those of its lemmas", ())
     width = len(str(report.own_steps))
     for step in found:
         text = f"{step.number:{width}}  {plain(step.conclusion, notation)}   [{_reason(step)}]"

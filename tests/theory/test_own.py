@@ -13,6 +13,7 @@ from theory.notation import R, path_length, separator_path, t
 from theory.own import load
 from theory.page import ProofError
 from theory.proof.terms import number, real
+from theory.verify import report_on
 
 REFUSED = (InputError, TypeCheckError)  # in the tests annotations are checked as well, and first
 PAGE = """import dataclasses
@@ -36,6 +37,9 @@ def write(tmp_path, text, name="own.py"):
         ("", "defines no Theorem"),
         ("import theory\nX = theory.theorems()['path-lower']\n", "defines no Theorem"),
         (PAGE.replace("'mine'", "'path-upper'"), "path-upper is the key of a page of this package"),
+        (PAGE + "SYMBOLS = ['x']\n", "SYMBOLS must be a dict of names and words"),
+        (PAGE + "SYMBOLS = {'x': 3}\n", "SYMBOLS must be a dict of names and words"),
+        (PAGE + "SYMBOLS = {'x': 'a\\x1b[2Jb'}\n", "SYMBOLS must be a dict of names and words"),
         (PAGE + "TWO = dataclasses.replace(MINE, title='other')\n", "two pages are called mine"),
     ],
 )
@@ -45,6 +49,19 @@ def test_a_file_that_is_no_theory_is_refused(tmp_path, text, says):
     assert says in str(caught.value)
     assert "own.py" in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_words_on_symbols_change_what_is_read_and_nothing_that_is_checked(tmp_path):
+    plain = load(write(tmp_path, PAGE))
+    worded = load(
+        write(tmp_path, PAGE + "SYMBOLS = {'R': 'the radius $\\\\rho$ of \\\\nothing'}\n", "worded.py")
+    )
+    assert (plain.words, worded.words) == ({}, {"R": "the radius $\\rho$ of \\nothing"})
+    one, two = (report_on(each.pages[0], each.words) for each in (plain, worded))
+    assert ("R", "the radius ρ of \\nothing") in two.symbols
+    assert [symbol for symbol, _ in one.symbols] == [symbol for symbol, _ in two.symbols]
+    same = {"symbols": (), "seconds": 0.0}
+    assert dataclasses.replace(one, **same) == dataclasses.replace(two, **same)
 
 
 def test_what_is_no_python_file_is_refused(tmp_path):
