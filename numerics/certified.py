@@ -113,15 +113,14 @@ class CertifiedRun:
         """What an error in the column is measured by, one a recorded step.
 
         The number itself, where it is positive by its nature; but at least 10^-6 of ||W_t|| for the residual
-        and 10^-12 for the direction gap, which vanish. At least 1 for a logarithm. ||W_t|| for <W_t, M^>,
-        R ||W_t|| for a logit gap, and for the separator path at least E_t/R, its least under equal scores.
+        and 10^-12 for the direction gap, which vanish. At least 1 for a logarithm; and the step length, the
+        exponential of logarithms as large as log ||grad||, by e_t max(1, |log ||grad|||), which is the same.
+        ||W_t|| for <W_t, M^>, R ||W_t|| for a logit gap, and for the separator path at least E_t/R, its
+        least under equal scores.
         """
-        return [
-            _scale(column, *row, self.run.problem)
-            for row in zip(
-                self.balls[column], self.balls["weight_norm"], self.balls["path_length"], strict=True
-            )
-        ]
+        names = dict.fromkeys((column, "weight_norm", "path_length", "log_gradient_norm"))
+        rows = zip(*(self.balls[name] for name in names), strict=True)
+        return [_scale(column, dict(zip(names, row, strict=True)), self.run.problem) for row in rows]
 
     def _compared(self) -> list[str]:
         return [name for name in ENCLOSED if name not in self.missing and name in self.run.recorded]
@@ -154,9 +153,12 @@ def _quotient(error: arb, scale: arb) -> float:
     return math.inf if scale.is_zero() else float((error / scale).upper())
 
 
-def _scale(column: str, ball: arb, weight_norm: arb, path_length: arb, problem: Problem) -> arb:
-    """See `CertifiedRun.scale`."""
-    size, u = abs(arb(ball.mid())), weight_norm.mid()
+def _scale(column: str, row: Mapping[str, arb], problem: Problem) -> arb:
+    """See `CertifiedRun.scale`; `row` holds the column and what it may be measured by."""
+    size, u = abs(arb(row[column].mid())), row["weight_norm"].mid()
+    if column == "step_length":
+        logs = abs(arb(row["log_gradient_norm"].mid()))
+        return (size * logs.max(arb(1))).mid() if logs.is_finite() else size
     if column.startswith("log_"):
         return size.max(arb(1)).mid()
     R = float(problem.constraint_norms.max())
@@ -165,7 +167,7 @@ def _scale(column: str, ball: arb, weight_norm: arb, path_length: arb, problem: 
         "residual_norm": u * 1e-6,
         "direction_gap": arb(1e-12),
         "min_logit_gap": u * R,
-        "separator_path": path_length.mid() / R,
+        "separator_path": row["path_length"].mid() / R,
     }
     return size.max(floor.get(column, arb(0))).mid()
 
@@ -412,13 +414,14 @@ def _check_width(
     row: dict[str, arb], problem: Problem, radius: float, target: bool, bits: int, t: int
 ) -> None:
     """Raise _TooWideError for the widest ball of the row that misses the radius."""
-    u, path = row["weight_norm"], row["path_length"]
     widest, name = arb(0), ""
     for column in ENCLOSED:
         ball = row[column]
-        if column in TARGET_COLUMNS and (not target or (column == "direction_gap" and u.is_zero())):
+        if column in TARGET_COLUMNS and (
+            not target or (column == "direction_gap" and row["weight_norm"].is_zero())
+        ):
             continue
-        scale = _scale(column, ball, u, path, problem)
+        scale = _scale(column, row, problem)
         if not ball.is_finite() or (scale.is_zero() and not ball.rad().is_zero()):
             raise _TooWideError(f"{column} is not bounded at step {t}", 2 * bits)
         if ball.rad() > radius * scale and ball.rad() / scale > widest:
