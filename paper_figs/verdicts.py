@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from theory.assumptions import Check
     from theory.relaxed import Relaxed
 
+HEAD = "run and theorem"
 NARROW = 64  # characters: the columns but that of the hypotheses take 56
 STATES = ("holds", "fails", "unknown")
 RATIO = "observed over bound (bound over observed for a lower bound): at most 1 where the bound holds"
@@ -74,6 +75,16 @@ class Row:
         checks = self.verdict.hypotheses.items()
         words = {"fails": "fails", "unknown": "is unknown"}
         return [f"{name} {words[c.state]}: {c.detail}" for name, c in checks if c.state != "holds"]
+
+    @property
+    def breach(self) -> list[str]:
+        """Where the bound is violated most, if it is."""
+        verdict = self.verdict
+        if verdict.holds is not False or verdict.worst_step is None:
+            return []
+        at = int((verdict.steps == verdict.worst_step).argmax())
+        numbers = f"observed {verdict.observed[at]:.6g}, bound {verdict.bound[at]:.6g}"
+        return [f"{verdict.theorem} is VIOLATED, most at step {verdict.worst_step}: {numbers}"]
 
     @property
     def instead(self) -> list[str]:
@@ -175,7 +186,7 @@ def lines(group: Sequence[Row], *, every: bool) -> list[Line]:
     untold: dict[str, list[Line]] = {}
     for row in group:
         ratio = float(row.verdict.worst_ratio)
-        shown = f"{ratio:.4g}" if math.isfinite(ratio) else "-"
+        shown = "-" if math.isnan(ratio) else f"{ratio:.4g}"
         line = Line(row.verdict.theorem, row.hypotheses, shown, row.outcome)
         if every or row.verdict.holds is not None:
             told.append(line)
@@ -196,7 +207,7 @@ def print_table(rows: Sequence[Row], console: Console, *, every: bool = False) -
     grouped: dict[str, list[Row]] = {}
     for row in rows:
         grouped.setdefault(row.run, []).append(row)
-    width = min(28, max(len(row.verdict.theorem) for row in rows))
+    width = min(28, max(len(HEAD) - 2, *(len(row.verdict.theorem) for row in rows)))
     wide = console.width >= NARROW
     if wide:
         console.print(_table(width, header=True))
@@ -209,7 +220,8 @@ def print_table(rows: Sequence[Row], console: Console, *, every: bool = False) -
             console.print(_filled(_table(width), shown))
         else:
             _print_lines(shown, console)
-        reasons = [reason for row in group for reason in row.reasons]
+        reasons = [reason for row in group for reason in row.breach]
+        reasons += [reason for row in group for reason in row.reasons]
         for reason in dict.fromkeys(reasons + [line for row in group for line in row.instead]):
             console.print(Padding(Text(reason), (0, 0, 0, 2)))
     print_legend(_words(rows, shared=shared), console)
@@ -275,7 +287,7 @@ def _print_lines(shown: Sequence[Line], console: Console) -> None:
 def _table(width: int, *, header: bool = False) -> Table:
     """Return an empty table; all have the same columns, so that they line up below each other."""
     table = Table(box=None, expand=True, show_header=header, padding=(0, 2, 0, 0), pad_edge=False)
-    table.add_column("run and theorem", width=width + 2, overflow="fold")
+    table.add_column(HEAD, width=width + 2, overflow="fold")
     table.add_column("hypotheses", ratio=1, overflow="fold")
     table.add_column("worst ratio", width=11, justify="right", no_wrap=True)
     table.add_column("verdict", width=11, no_wrap=True)

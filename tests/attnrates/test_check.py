@@ -85,7 +85,11 @@ def test_a_violated_bound_exits_1_and_says_so(attnrates, runs_copy):
     assert result.code == 1
     assert "VIOLATED" in result.out
     rows = json.loads(attnrates("check", runs_copy, "--json").out)
-    assert any(row["holds"] is False and row["worst_ratio"] > 1 for row in rows)
+    broken = {row["theorem"]: row for row in rows if row["holds"] is False}
+    assert broken["norm-growth"]["worst_ratio"] > 1
+    step = broken["norm-growth"]["worst_step"]
+    text = " ".join(result.out.split())
+    assert re.search(rf"norm-growth is VIOLATED, most at step {step}: observed 0\.\d+, bound \d", text)
 
 
 def test_what_is_not_claimed_for_one_reason_shares_a_line(attnrates, made_runs):
