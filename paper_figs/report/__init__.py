@@ -18,6 +18,7 @@ from paper_figs.figures import read_note
 from paper_figs.proofs import BESIDES, COUNTS
 from paper_figs.provenance import source_hash
 from paper_figs.report import markup, runs, theorems
+from paper_figs.wording import counted
 from theory import glossary
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def write(path: Path, proofs: dict[str, Any], rows: Sequence[Row], pictures: Seq
         INTRODUCTION,
         _summary(proofs, rows),
         f"<nav><p>Contents: {links}.</p></nav>",
-        _section("figures", "Figures", "".join(_picture(picture) for picture in pictures)),
+        _section("figures", "Figures", "".join(map(_picture, pictures)) or "<p>The folder holds none.</p>"),
         _section(
             "runs",
             "Runs against theorems",
@@ -83,9 +84,9 @@ def _summary(proofs: dict[str, Any], rows: Sequence[Row]) -> str:
     held = ", ".join(f"{number} {markup.toned(word)}" for word, number in outcomes.items()) or "none"
     lines, axioms = proofs["kernel_lines"], len(proofs["axioms"])
     return (
-        f"<p>{len(proofs['theorems'])} pages: {counts}; {steps} own steps of proof, on a "
+        f"<p>{counted(len(proofs['theorems']), 'page')}: {counts}; {steps} own steps of proof, on a "
         f'<a href="#axioms">trusted base</a> of {lines} lines with {axioms} axioms. '
-        f"{len({row.run for row in rows})} runs, each against every theorem on runs: {held}.</p>"
+        f"{counted(len({row.run for row in rows}), 'run')}, each against every theorem on runs: {held}.</p>"
     )
 
 

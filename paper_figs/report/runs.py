@@ -73,6 +73,8 @@ def tightness_table(rows: Sequence[Row]) -> str:
         )
         for row in tabulate(row.verdict for row in rows)
     ]
+    if not lines:
+        return "<p>No bound is claimed on these runs.</p>"
     return (
         "<p>Observed over bound (bound over observed for lower bounds) at the recorded steps of all runs, by "
         "decade of t; steps at which a side has left the range of floating point are left out.</p>"

@@ -5,9 +5,12 @@ import shutil
 from html.parser import HTMLParser
 
 import pytest
+from rich.console import Console
 
 import theory
+from paper_figs import proofs, report
 from paper_figs.report import markup
+from paper_figs.verdicts import check_folder
 
 pytestmark = pytest.mark.usefixtures("few_proofs")
 VOID = {"meta", "img", "br"}
@@ -74,6 +77,27 @@ def test_names_are_escaped(attnrates, source, tmp_path):
     page = Page((tmp_path / "r.html").read_text())
     assert "b" not in page.tags
     assert "<b>&bold" in page.text
+
+
+def test_joint_runs_alone_are_reported(attnrates, tmp_path):
+    data = ["--data", "gaussian:n=3,T=3,d=40,noise=0.25", "--steps", "20", "--out", str(tmp_path / "runs")]
+    rule = ["--joint", "--rule", "ngd", "--step", "0.3", "--exponent", "0.6667"]
+    assert attnrates("train", *data, *rule).code == 0
+    assert attnrates("report", "--from", tmp_path / "runs", "--out", tmp_path / "r.html").code == 0
+    page = Page((tmp_path / "r.html").read_text(encoding="utf-8"))
+    (run,) = (tmp_path / "runs").iterdir()
+    assert f"{run.name}: " in page.text
+    assert "The folder holds none." in page.text  # figures
+
+
+def test_runs_without_any_claim_are_reported(made_runs, few_proofs, tmp_path):
+    rows = [row for row in check_folder(made_runs) if row.verdict.holds is None]
+    assert rows
+    report.write(tmp_path / "r.html", proofs.prove(Console(quiet=True)), rows, [])
+    page = Page((tmp_path / "r.html").read_text(encoding="utf-8"))
+    assert f"{len(rows)} not claimed." in page.text
+    assert "No bound is claimed on these runs." in page.text
+    assert "0 rows" not in page.text
 
 
 @pytest.mark.parametrize("name", ["absent", "empty"])

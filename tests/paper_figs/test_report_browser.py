@@ -118,3 +118,29 @@ def test_the_picture_of_the_page_is_not_empty(page, tmp_path):
     shot = imread(tmp_path / "shot.png")[..., :3]
     assert shot.shape[1] == 1280
     assert 0.01 < (shot < 0.5).any(axis=-1).mean() < 0.5
+
+
+def pages(text, folder):
+    """The number of pages that a browser prints it on."""
+    (folder / "page.html").write_text(text, encoding="utf-8")
+    arguments = (
+        BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer",
+        f"--user-data-dir={folder / 'profile'}", f"--print-to-pdf={folder / 'page.pdf'}",
+        (folder / "page.html").as_uri(),
+    )  # fmt: skip
+    subprocess.run(arguments, capture_output=True, timeout=180, check=True)
+    return len(re.findall(rb"/Type\s*/Page\b", (folder / "page.pdf").read_bytes()))
+
+
+def test_on_paper_all_is_open_but_the_proofs(page, tmp_path):
+    """Each part is made ten pages long: hypotheses are printed, a proof is not, opened or not."""
+    text = page.read_text(encoding="utf-8")
+    plain = pages(text, tmp_path)
+    assert plain > 1
+    long = "<p style='height: 250cm; break-inside: auto'>long</p>"
+    folds = re.findall(r"<details><summary>[^<]* hypotheses</summary>", text)
+    assert folds
+    assert pages(text.replace(folds[0], folds[0] + long, 1), tmp_path) >= plain + 7
+    proof = re.search(r"<details><summary>proof: [^<]*</summary>", text)[0]
+    for fold in (proof, proof.replace("<details>", "<details open>")):
+        assert abs(pages(text.replace(proof, fold + long, 1), tmp_path) - plain) <= 1
