@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from attnrates._console import console, print_json
 from numerics.errors import InputError
 from paper_figs.proofs import print_indented, together
+from paper_figs.wording import counted
 from theory import theorems
 from theory.legend import legend, notation_of, statement_of
 from theory.own import OwnTheory, load
@@ -105,8 +106,7 @@ def _show(
         "axioms of the kernel that it rests on, through its lemmas too",
         _lines(report.axioms.items()) or ["none"],
     )
-    counts = ((report.own_steps, "own step"), (report.steps, "step"))
-    own, whole = (f"{n} {word}{'' if n == 1 else 's'}" for n, word in counts)
+    own, whole = counted(report.own_steps, "own step"), counted(report.steps, "step")
     _part(f"proof: {own}; {whole} with those of its lemmas", ())
     width = len(str(report.own_steps))
     for step in found:

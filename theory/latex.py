@@ -130,7 +130,8 @@ def _formula(f: Node, scope: _Scope) -> str:
             name, letter = _bound_letter(f, scope)
             prefix.append(_domain(letter, f[2], scope))
             f, scope = open_binder(f, name), scope.binding(name, letter)
-        return _formula(f, scope) + rf"\quad\text{{for all }}{','.join(prefix)}"
+        domains = r",\,".join(prefix)
+        return _formula(f, scope) + rf"\quad\text{{for all }}{domains}"
     if f[0] == "in":
         return _domain(_index(f[1], scope), f[2], scope, member=True)
     return f"{_at(f[1], _SUM, scope)} {_RELATIONS[f[0]]} {_at(f[2], _SUM, scope)}"

@@ -75,6 +75,10 @@ def test_a_statements_words_agree_with_its_claim() -> None:
         text = prose(statement_of(page))
         claim = "" if page.claim is None else plain(page.claim, notation_of(page))
         assert not (r"τ ≠ o_i" in text and "τ∈J_i" in claim)
+        words = text.replace(claim, "")
+        assert not re.search(r"g_\*|e₀|-λ| D ", words), words
+    said = prose(statement_of(PAGES["alignment-time"]))
+    assert "S_(t₀) ≥ (R + γ_*)‖W₀‖/(γ_*² - ε₀)" in said
     assert prose(statement_of(PAGES["support-drift"])).startswith("With τ∈J_i for the tokens of the support")
 
 
@@ -92,7 +96,7 @@ def test_an_authors_names_are_printed_as_he_wrote_them() -> None:
     page = dataclasses.replace(
         PAGES["path-lower"], key="mine", statement="{claim}", hypotheses={}, claim=claim, rate=None
     )
-    assert plain(claim, notation_of(page)) == "e₀ ≤ ⟨z_k,M⟩ for all t∈ℕ,k∈K"
+    assert plain(claim, notation_of(page)) == "e₀ ≤ ⟨z_k,M⟩ for all t∈ℕ, k∈K"
     assert plain(claim, own_notation(["e0", "e", "z", "M"])).startswith("e0 ≤ ")  # e at 0 is another thing
     assert plain(claim).startswith("ε₀ ≤ ⟨z_k,W_mm⟩")
     entries = {e.name: e.meaning for e in legend(page, words={"M": "the best $W$"})}
