@@ -91,7 +91,7 @@ def _root(
 @app.command(epilog="Examples: attnrates verify; attnrates verify norm-growth")
 def verify(
     key: Annotated[
-        str | None, typer.Argument(metavar="KEY", help="Print this page with its proof, step by step.")
+        str | None, typer.Argument(metavar="KEY", help="Print this page: hypotheses, symbols, axioms, proof.")
     ] = None,
     json: Json = False,
     search: Annotated[
