@@ -15,6 +15,7 @@ from attnrates.sweep.cluster import connect, outcomes
 from attnrates.sweep.store import DamagedError, Store
 from numerics.errors import InputError
 from paper_figs import runs
+from paper_figs.wording import counted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,12 +49,14 @@ def sweep(
     refused = []
     with connect(scheduler, workers) if missing else nullcontext() as client:
         store.begin()
-        say.print(f"{len(grid.cells)} cells, {len(grid.cells) - len(missing)} finished before")
+        say.print(f"{counted(len(grid.cells), 'cell')}, {len(grid.cells) - len(missing)} finished before")
         if others:
-            note = f"{others} other cells in {out} are not in this grid; they are left as they are"
+            cells = counted(others, "other cell")
+            note = f"{cells} in {out}, not in this grid: left as {'it is' if others == 1 else 'they are'}"
             say.print(note, soft_wrap=True)
         if damaged:
-            say.print(f"{len(damaged)} cells are run anew; the first: {damaged[0]}", soft_wrap=True)
+            cells = counted(len(damaged), "cell is", "cells are")
+            say.print(f"{cells} run anew; the first: {damaged[0]}", soft_wrap=True)
         if client is not None:
             with _Progress(say, len(grid.cells), len(missing)) as progress:
                 done = outcomes(client, missing, check=grid.check, patience=wait, tell=say.print)
@@ -66,10 +69,10 @@ def sweep(
     print(out / "history")
     if grid.check:
         print(out / "verdicts")
-        say.print(f"{violated} bounds violated" if violated else "no bound is violated")
+        say.print(f"{counted(violated, 'bound')} violated" if violated else "no bound is violated")
     if refused:
         raise InputError(
-            f"{len(refused)} of {len(grid.cells)} cells cannot be run, the others are finished; "
+            f"{len(refused)} of {counted(len(grid.cells), 'cell')} cannot be run, the others are finished; "
             f"the first is {refused[0]} (all: {out / 'refused'})"
         )
     return int(violated > 0)

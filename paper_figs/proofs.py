@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 import theory
+from paper_figs.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -128,7 +129,7 @@ def print_table(proofs: dict[str, Any], console: Console) -> None:
     statuses = Counter(entry["status"] for entry in proofs["theorems"])
     counts = ", ".join(f"{number} {status}" for status, number in statuses.items())
     outcome = "every proof stands" if proofs["ok"] else "a proof FAILS"
-    console.print(Text(f"{len(proofs['theorems'])} pages: {counts}; {outcome}"))
+    console.print(Text(f"{counted(len(proofs['theorems']), 'page')}: {counts}; {outcome}"))
 
 
 def _base(proofs: dict[str, Any], console: Console) -> None:

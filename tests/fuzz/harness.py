@@ -20,7 +20,7 @@ from attnrates.cli import run as run_command
 from numerics.errors import AttnratesError
 
 CANARY = "executed"
-PROGRESS = re.compile(r"\d+ cells, \d+ finished before")
+PROGRESS = re.compile(r"\d+ cells?, \d+ finished before")
 
 
 class TooLongError(KeyboardInterrupt):
