@@ -779,6 +779,8 @@ def test_other_folders_are_left_alone(tmp_path):
         Store(tmp_path)
     out = tmp_path / "out"
     store = Store(out)
+    assert not out.exists()
+    store.begin()
     store.note.write_text('{"format": "attnrates-sweep", "code": "0"}', encoding="utf-8")
     with pytest.raises(InputError, match="other code"):
         Store(out)
@@ -789,7 +791,7 @@ def test_other_folders_are_left_alone(tmp_path):
 
 
 def test_what_a_killed_write_left_goes_once_it_is_old(tmp_path):
-    Store(tmp_path / "out")
+    Store(tmp_path / "out").begin()
     folder = tmp_path / "out" / "history" / "rule=ngd"
     folder.mkdir(parents=True)
     old, new = folder / ".a.parquet.x.tmp", folder / ".b.parquet.x.tmp"
