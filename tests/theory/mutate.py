@@ -42,6 +42,7 @@ from tests.theory.mutate_claims import PageOutcome, judge_page
 from tests.theory.mutate_source import Outcome, SourceMutant, modules, source_mutants, try_source
 from theory import catalog, falsify, model, small_problem
 
+LOG_WIDTH = 120  # of tables where there is no terminal
 EVERY = 20  # seconds between lines of progress where there is no terminal
 MODELS = (mutate_claims, falsify, model, small_problem)  # what finds models of a page
 Result = PageOutcome | Outcome
@@ -246,12 +247,13 @@ def _table(title: str, columns: tuple[str, ...], rows: dict[str, list[int]]) -> 
     from rich.table import Table
 
     table = Table(title=title)
-    for k, column in enumerate(columns):
-        table.add_column(column, justify="left" if not k else "right", no_wrap=not k)
     total = [sum(column) for column in zip(*rows.values(), strict=True)]
+    table.add_column(columns[0], overflow="fold")
+    for column, number in zip(columns[1:], total, strict=True):  # a narrow terminal cuts no number
+        table.add_column(column, justify="right", min_width=len(str(number)))
     for name, row in {**rows, "all": total}.items():
         table.add_row(name, *map(str, row))
-    Console().print(table)
+    Console(width=None if sys.stdout.isatty() else LOG_WIDTH).print(table)
 
 
 def report(pages: list[PageOutcome], outcomes: list[Outcome]) -> bool:

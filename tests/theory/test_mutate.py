@@ -13,7 +13,7 @@ import pytest
 
 from tests.theory import dependencies as deps
 from tests.theory import mutate, mutate_source
-from tests.theory.mutate import Store, _Progress, main, report
+from tests.theory.mutate import Store, _Progress, _table, main, report
 from tests.theory.mutate_claims import PageOutcome, claim_mutants, judge_page, same_statement, still_proved
 from tests.theory.mutate_source import (
     Outcome,
@@ -310,6 +310,13 @@ def test_the_report_lists_survivors(fate, clean, capsys):
     out = capsys.readouterr().out
     assert ("SURVIVOR notation.py:7: 1 -> 2" in out) is not clean
     assert f"{int(fate == 'killed')} of {int(fate != 'equivalent')} mutants of the source killed" in out
+
+
+def test_a_log_holds_every_file_and_number_whole(capsys):
+    name = "theorems/gradient_descent_global.py"
+    _table("Mutants", ("file", *(f"column {k}" for k in range(7))), {name: [20_737] * 7})
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.count("20737") for line in lines if name in line or " all " in line] == [7, 7]
 
 
 def test_an_accepted_claim_mutant_is_a_survivor():
