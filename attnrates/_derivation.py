@@ -12,7 +12,7 @@ from numerics.errors import InputError
 from paper_figs.proofs import print_indented, together
 from paper_figs.wording import counted
 from theory import theorems
-from theory.legend import legend, notation_of, statement_of
+from theory.legend import legend, notation_of
 from theory.own import OwnTheory, load
 from theory.plain import from_latex, plain, prose
 from theory.steps import Step, steps
@@ -118,7 +118,7 @@ def _show(
 
 def _statement(page: Theorem, notation: Notation) -> list[str]:
     """Give the words around the claim, and the claim on a line of its own."""
-    before, _, after = statement_of(page).partition("{claim}")
+    before, _, after = page.statement.partition("{claim}")
     claim = "" if page.claim is None else plain(page.claim, notation)
     return [part for part in (prose(before).strip(), claim, prose(after).strip(" .,")) if part]
 

@@ -40,13 +40,6 @@ _KINDS = {
     "set": "a finite set of indices",
 }
 _ORDER = ("vsym", "sym", "ix", "set", "op")
-_WORDS = (
-    ("g_*", r"\gamma_\ast"),
-    ("- e_0", r"- \epsilon_0"),
-    (r"$-\lambda$", r"$-\gamma_\ast\,\|W\|$"),
-    ("$D$", r"$(-\nabla\mathcal{L})$"),
-)
-"""What the package's statements write in words, and how their formulas print it."""
 SPLIT = Notation({**PACKAGE.letters, "D": "D"}, package=True, split=True)
 """For pages without full support: J(i) are the tokens of the support, D their part of the gradient."""
 
@@ -65,14 +58,6 @@ def notation_of(page: Theorem) -> Notation:
     if catalog.theorems().get(page.key) is page:
         return SPLIT if page.key.startswith("support-") else PACKAGE
     return own_notation(_names(page))
-
-
-def statement_of(page: Theorem) -> str:
-    """A page's statement, its words in the notation that the claim is printed in."""
-    notation, text = notation_of(page), page.statement
-    for written, printed in _WORDS if notation.package else ():
-        text = text.replace(written, printed)
-    return text.replace(r"\tau\ne o_i", r"\tau\in J_i") if notation.split else text
 
 
 def own_notation(names: Iterable[str]) -> Notation:

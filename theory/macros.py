@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from theory import catalog
 from theory import notation as nt
 from theory.latex import latex, spelt_out
-from theory.legend import notation_of, statement_of
+from theory.legend import notation_of
 
 if TYPE_CHECKING:
     from theory.page import Theorem
@@ -58,7 +58,7 @@ def _parts(page: Theorem, status: str) -> Iterator[tuple[str, str]]:
     if page.claim is not None:
         claim = latex(page.claim, notation)
         yield "", claim
-        yield "Statement", _sentence(statement_of(page)).replace("{claim}", f"${claim}$")
+        yield "Statement", _sentence(page.statement).replace("{claim}", f"${claim}$")
     if page.bound is not None:
         yield "Bound", latex(page.bound, notation)
     if page.hypotheses:

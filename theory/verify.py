@@ -15,7 +15,7 @@ from typing import Any
 from theory import catalog
 from theory.closeness import tightness_of
 from theory.latex import latex
-from theory.legend import legend, notation_of, statement_of
+from theory.legend import legend, notation_of
 from theory.page import Status, Theorem, forget_proofs
 from theory.plain import from_latex, plain, prose
 from theory.proof import kernel, tactics
@@ -201,7 +201,7 @@ def report_on(page: Theorem, words: Mapping[str, str] | None = None) -> TheoremR
         reference=page.reference,
         known_as=known_as(page),
         status="failed" if error else page.status,
-        statement=prose(statement_of(page).replace("{claim}", f"${formula}$")),
+        statement=prose(page.statement.replace("{claim}", f"${formula}$")),
         claim=formula,
         hypotheses=hypotheses,
         given={name: hypotheses[name] for name in page.given if name in hypotheses},

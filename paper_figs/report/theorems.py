@@ -11,7 +11,7 @@ from paper_figs.proofs import axiom_numbers, titles, together
 from paper_figs.report import markup
 from paper_figs.report.plot import plot
 from theory.latex import latex
-from theory.legend import notation_of, statement_of
+from theory.legend import notation_of
 from theory.plain import plain
 from theory.steps import steps
 
@@ -55,7 +55,7 @@ def article(proofs: dict[str, Any], entry: dict[str, Any], rows: Sequence[Row], 
         f'<article id="{escape(page.key, quote=True)}"><h4>{escape(titles(proofs)[page.key])}</h4>'
         f"<p><strong>{escape(page.key)}</strong>: {markup.toned(entry['status'])}{counts}{tightness}. "
         f"<small>{escape(page.reference)}</small></p>{error}"
-        f"{markup.statement(statement_of(page), entry['claim'])}{_instead(entry, shown)}"
+        f"{markup.statement(page.statement, entry['claim'])}{_instead(entry, shown)}"
         f"{_hypotheses(page)}{_symbols(entry)}{_base(proofs, entry)}{_proof(page, entry, shown)}"
         f"{_runs(page, rows)}</article>"
     )

@@ -10,7 +10,7 @@ import theory
 from theory import meanings
 from theory import notation as nt
 from theory.latex import PACKAGE, Notation, latex
-from theory.legend import _KINDS, legend, notation_of, own_notation, statement_of
+from theory.legend import _KINDS, legend, notation_of, own_notation
 from theory.plain import from_latex, plain, prose
 from theory.proof.terms import below, finite, forall, free, index, inner, norm, symbol, total, vector
 from theory.steps import steps
@@ -72,14 +72,14 @@ def test_pages_without_full_support_name_the_support() -> None:
 
 def test_a_statements_words_agree_with_its_claim() -> None:
     for page in PAGES.values():
-        text = prose(statement_of(page))
+        text = prose(page.statement)
         claim = "" if page.claim is None else plain(page.claim, notation_of(page))
         assert not (r"τ ≠ o_i" in text and "τ∈J_i" in claim)
         words = text.replace(claim, "")
         assert not re.search(r"g_\*|e₀|-λ| D ", words), words
-    said = prose(statement_of(PAGES["alignment-time"]))
+    said = prose(PAGES["alignment-time"].statement)
     assert "S_(t₀) ≥ (R + γ_*)‖W₀‖/(γ_*² - ε₀)" in said
-    assert prose(statement_of(PAGES["support-drift"])).startswith("With τ∈J_i for the tokens of the support")
+    assert prose(PAGES["support-drift"].statement).startswith("With τ∈J_i for the tokens of the support")
 
 
 def test_membership_names_the_set() -> None:

@@ -254,7 +254,8 @@ GRADIENT_EQUAL_SCORES = Theorem(
     title="The gradient of the loss, when the non-optimal tokens have equal scores",
     kind="lemma",
     reference=REFERENCE,
-    statement=r"$D$ is the negative gradient: for every $W$ and every direction $H$, {claim}.",
+    statement=r"$(-\nabla\mathcal{L})$ is the negative gradient: for every $W$ and every direction "
+    r"$H$, {claim}.",
     hypotheses={
         **DEFINITIONS,
         "a": L.slope_is(),

@@ -126,7 +126,7 @@ LOWER = Theorem(
     title="The gradient is at least exponentially small in the norm of the weights",
     kind="lemma",
     reference=REFERENCE,
-    statement=r"If every logit gap of $W$ is at least $-\lambda$: {claim}.",
+    statement=r"If every logit gap of $W$ is at least $-\gamma_\ast\,\|W\|$: {claim}.",
     hypotheses={
         **{
             name: alignment.HYPOTHESES[name]

@@ -147,7 +147,8 @@ GRADIENT_WEIGHTS = Theorem(
     title="The gradient in the weights, whatever the scores",
     kind="lemma",
     reference=REFERENCE,
-    statement=r"$D$ is the negative gradient: for every $W$ and every direction $H$, {claim}.",
+    statement=r"$(-\nabla\mathcal{L})$ is the negative gradient: for every $W$ and every direction "
+    r"$H$, {claim}.",
     hypotheses={
         "A": nt.CONSTRAINT_IS,
         "p": L.attention_is(),

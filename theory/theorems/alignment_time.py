@@ -226,7 +226,8 @@ ALIGNMENT_TIME = Theorem(
     title="The alignment lemma applies once the separator path has covered the start's gaps",
     kind="theorem",
     reference=REFERENCE,
-    statement=r"With $t_0$ such that $S_{t_0} \ge (R + g_*)\|W_0\|/(g_*^2 - e_0)$: {claim}.",
+    statement=r"With $t_0$ such that "
+    r"$S_{t_0} \ge (R + \gamma_\ast)\|W_0\|/(\gamma_\ast^2 - \epsilon_0)$: {claim}.",
     hypotheses=without(HYPOTHESES, "the path has left the start"),
     claim=nt.always(nt.gaps_bounded(layer(t0 + s)), s),
     prove=prove_alignment_time,
@@ -236,7 +237,7 @@ NONZERO = Theorem(
     title="The iterates stay away from zero once the separator path has left the start",
     kind="theorem",
     reference=REFERENCE,
-    statement=r"With $t_0$ such that $S_{t_0} > \|W_0\|/g_*$: {claim}.",
+    statement=r"With $t_0$ such that $S_{t_0} > \|W_0\|/\gamma_\ast$: {claim}.",
     hypotheses=without(
         HYPOTHESES, "R bounds the constraints", "(N)", "e0 < g*^2", "the path has covered the start's gaps"
     ),

@@ -244,7 +244,8 @@ FROM_GAPS = Theorem(
     title="The iterates turn towards the max-margin solution while no logit gap is too negative",
     kind="theorem",
     reference=REFERENCE,
-    statement=r"If from $t_0$ on the logit gaps are at least $-g_*\|W\|$ before the step $t_0 + t$: {claim}.",
+    statement=r"If from $t_0$ on the logit gaps are at least $-\gamma_\ast\|W\|$ before the step "
+    r"$t_0 + t$: {claim}.",
     hypotheses={
         **HYPOTHESES,
         "logit gaps are at least -lam on the way": GAPS_SO_FAR,
@@ -259,7 +260,8 @@ GLOBAL = Theorem(
     title="On near-acute data the iterates turn towards the max-margin solution from any start",
     kind="theorem",
     reference=REFERENCE,
-    statement=r"If $S_{t_0} \ge (R + g_*)\|W_0\|/(g_*^2 - e_0)$ and $S_{t_0} > \|W_0\|/g_*$: "
+    statement=r"If $S_{t_0} \ge (R + \gamma_\ast)\|W_0\|/(\gamma_\ast^2 - \epsilon_0)$ and "
+    r"$S_{t_0} > \|W_0\|/\gamma_\ast$: "
     r"for every $t$, {claim}.",
     hypotheses={
         **HYPOTHESES,

@@ -184,7 +184,7 @@ LOWER = Theorem(
     title="The path length of gradient descent grows at least like log t while no gap is too negative",
     kind="corollary",
     reference=REFERENCE,
-    statement=r"If from $t_0$ on the logit gaps are at least $-g_*\|W\|$, for every $t$: {claim}.",
+    statement=r"If from $t_0$ on the logit gaps are at least $-\gamma_\ast\|W\|$, for every $t$: {claim}.",
     hypotheses=LOWER_HYPOTHESES | {"logit gaps are at least -lam from t0 on": GAPS_BOUNDED},
     claim=nt.always(lower_path(t0, GROWTH) <= path_length(t0 + t)),
     prove=prove_lower,
@@ -194,7 +194,8 @@ LOWER_NEAR_ACUTE = Theorem(
     title="On near-acute data the path length of gradient descent grows at least like log t",
     kind="corollary",
     reference=REFERENCE,
-    statement=r"With $t_0$ such that $S_{t_0} \ge (R + g_*)\|W_0\|/(g_*^2 - e_0)$, for every $t$: {claim}.",
+    statement=r"With $t_0$ such that "
+    r"$S_{t_0} \ge (R + \gamma_\ast)\|W_0\|/(\gamma_\ast^2 - \epsilon_0)$, for every $t$: {claim}.",
     hypotheses=LOWER_HYPOTHESES | ACUTE,
     claim=LOWER.claim,
     prove=prove_lower_near_acute,

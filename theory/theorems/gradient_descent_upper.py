@@ -256,7 +256,8 @@ UPPER = Theorem(
     title="The path length of gradient descent grows at most like log t once the tokens are separated",
     kind="corollary",
     reference=REFERENCE,
-    statement=r"If from $t_1$ on every logit gap is at least $\theta g_*\|W\|$, for every $t$: {claim}.",
+    statement=r"If from $t_1$ on every logit gap is at least $\theta \gamma_\ast\|W\|$, for every "
+    r"$t$: {claim}.",
     hypotheses=HYPOTHESES | {"logit gaps are at least theta lam from t1 on": GAPS_SEPARATED},
     claim=nt.always(path_length(t1 + t) <= UPPER_BOUND),
     prove=prove_upper,
@@ -266,7 +267,8 @@ UPPER_FROM_DIRECTION = Theorem(
     title="The path length of gradient descent grows at most like log t once the direction has settled",
     kind="corollary",
     reference=REFERENCE,
-    statement=r"If from $t_1$ on $1 - \cos \le (1 - \theta)^2 g_*^2/(2 R^2)$, for every $t$: {claim}.",
+    statement=r"If from $t_1$ on $1 - \cos \le (1 - \theta)^2 \gamma_\ast^2/(2 R^2)$, for every "
+    r"$t$: {claim}.",
     hypotheses=HYPOTHESES
     | {
         "theta <= 1": sparsification.THETA_AT_MOST_ONE,

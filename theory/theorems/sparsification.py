@@ -200,7 +200,7 @@ SEPARATED = Theorem(
     title="Once the direction has settled every logit gap grows with the norm of the weights",
     kind="lemma",
     reference=REFERENCE,
-    statement=r"If $1 - \cos \le (1 - \theta)^2 g_*^2/(2 R^2)$: {claim}.",
+    statement=r"If $1 - \cos \le (1 - \theta)^2 \gamma_\ast^2/(2 R^2)$: {claim}.",
     hypotheses=HYPOTHESES
     | {"R > 0": nt.R_POSITIVE, "theta <= 1": THETA_AT_MOST_ONE, "the direction has settled": settled(L)},
     claim=nt.each(theta * nt.lam(L) <= L.gap(i, tau)),
