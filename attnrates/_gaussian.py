@@ -152,10 +152,12 @@ def _print(answer: dict[str, Any]) -> None:
             2,
         )
     say(
-        "Taken as given: the union bound, Markov's inequality, and the moment generating functions of "
-        "Gaussian and chi-square variables.",
+        "Taken as given: the union bound, Markov's inequality, the moment generating functions of Gaussian "
+        "and chi-square variables, and the step from the event to its probability, 1 - F <= P: (S) and (N) "
+        "are at least as likely as the event on which they hold.",
         2,
     )
+    say(f"That they hold on the event is proved, without probability: {', '.join(theorem.ON_EVENT)}.", 2)
     for found in answer.get("simulation", []):
         low, high = found["interval"]
         query = "its first token" if found["query"] == "first" else "a vector of its own"

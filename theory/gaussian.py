@@ -4,6 +4,10 @@ The theorem (``theory.theorems.gaussian_data``, ``gaussian_dimension``, ``gaussi
 relative bounds t_q, ..., h of its event. Good ones are searched for in floats; what is then
 claimed of them is decided by the kernel's ball arithmetic on exact rationals, from the terms that are proved.
 
+Besides the union bound, Markov's inequality and the moment generating functions the last page takes as given
+that (S) and (N) are at least as likely as the event ("(S) and (N) hold on the event", 1 - F <= P). That they
+hold on the event is proved by the pages ``ON_EVENT``, which speak of no probability.
+
 The noise is orthogonal to the signals, as in the data set "gaussian": it lives in d - 2 dimensions. The query
 may be a vector of its own or the first token: the union bound does not ask, so the numbers are the same.
 """
@@ -34,6 +38,8 @@ from theory.theorems.gaussian_dimension import SLOPES
 from theory.theorems.gaussian_probability import BOUND, PROBABILITY, d, row_excess, t_p, t_q, t_u
 
 NAMES = ("t_q", "t_p", "t_u", "w", "y", "a", "h")
+ON_EVENT = ("gaussian-acute", "gaussian-margin", "gaussian-separable")
+"""The pages that prove (S) and (N) on the event, for each data set in it."""
 SIGNAL_DIRECTIONS = 2  # in which there is no noise
 QUERIES = ("first", "own")
 FARTHEST = 10**9  # dimensions beyond this are not looked at

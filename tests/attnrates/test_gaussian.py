@@ -1,6 +1,7 @@
 """`attnrates gaussian` and `attnrates survey`: the theorem's numbers, simulation beside them, refusals."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,28 @@ from theory import gaussian as theorem
 SIZE = ("gaussian", "--n", "10", "--tokens", "6")
 SMALL = ("gaussian", "--n", "3", "--tokens", "3", "--sigma", "0.3")
 GRID = ("survey", "--n", "3", "--tokens", "3", "--d", "5,40", "--problems", "10", "--steps", "300")
+
+
+def test_everything_that_is_taken_as_given_is_named(attnrates):
+    import theory
+
+    words = {
+        "(S) and (N) hold on the event": "step from the event to its probability",
+        "union bound": "union bound",
+        "Markov's inequality": "Markov's inequality",
+        "moment generating function": "moment generating functions",
+    }
+    given = {name.split(",")[0] for name in theory.theorems()["gaussian-probability"].given}
+    assert given == set(words)
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    readme = " ".join(readme[readme.index("`gaussian` prints") :].split("\n\n")[0].split())
+    said = attnrates(*SIZE).out
+    for phrase in (*words.values(), *theorem.ON_EVENT):
+        assert phrase in said
+        assert phrase in readme
+    assert "(S) and (N) hold on the event" in theorem.__doc__
+    for key in theorem.ON_EVENT:
+        assert theory.theorems()[key].status == "proved"
 
 
 def test_it_prints_the_smallest_dimension(attnrates):
