@@ -8,10 +8,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from theory import catalog, meanings
+from theory import notation as nt
 from theory.latex import PACKAGE, Notation, Seen, latex
 from theory.page import Theorem
 from theory.plain import from_latex
-from theory.proof.terms import Formula, Node
+from theory.proof.terms import Formula, Node, index, norm
 
 GREEK = re.compile(
     "alpha|beta|gamma|delta|epsilon|zeta|eta|theta|kappa|lambda|mu|nu|xi|pi|rho|sigma|tau|phi|chi|psi|omega"
@@ -33,6 +34,15 @@ _OPERATIONS = {
     "E": "path length: $E_t$ is the sum of the step lengths $e_s$ over $s<t$",
     "S": r"separator path: $S_t$ is the sum of $e_s\,C_s/\|\nabla\mathcal{L}(W_s)\|$ over $s<t$",
 }
+_T = index("t")
+_DEFINED: Mapping[str, tuple[Node, ...]] = {
+    r"\gamma_\ast": (norm(nt.M),),
+    r"\Lambda": (nt.N, nt.kappa, nt.T),
+    r"\kappa": (nt.a_max, nt.a_min),
+    "E": (nt.e(_T),),
+    "S": (nt.e(_T), nt.Layer(_T).C, norm(nt.Layer(_T).descent)),
+}
+"""What the definitions above of letters for whole terms speak of, and so has a line where the letter has one."""
 _KINDS = {
     "sym": "any real number that the hypotheses allow, or one for each index",
     "vsym": "any vector that the hypotheses allow, or one for each index",
@@ -118,6 +128,8 @@ def legend(
         latex(formula, notation, seen)
     for node in further:
         latex(node, notation, later)
+    for known in (seen, later):
+        _define(known, notation)
     local = meanings.of(page.key) if notation.package else {("*", k): v for k, v in (words or {}).items()}
     entries = [
         Entry(name, text, _meaning(kind, name, local)) for kind, name, text in _sorted(seen)
@@ -127,6 +139,18 @@ def legend(
         for kind, name, text in _sorted({k: v for k, v in later.items() if k not in seen})
     ]
     return entries
+
+
+def _define(seen: Seen, notation: Notation) -> None:
+    """Add what the definitions of the letters in `seen` speak of, and what the definitions of that do."""
+    while True:
+        more: Seen = {}
+        for node in (node for kind, name in seen if kind == "op" for node in _DEFINED.get(name, ())):
+            latex(node, notation, more)
+        new = {key: text for key, text in more.items() if key not in seen and key[0] != "ix"}
+        if not new:
+            return
+        seen.update(new)
 
 
 def _sorted(seen: Seen) -> list[tuple[str, str, str]]:
