@@ -42,7 +42,7 @@ _DEFINED: Mapping[str, tuple[Node, ...]] = {
     "E": (nt.e(_T),),
     "S": (nt.e(_T), nt.Layer(_T).C, norm(nt.Layer(_T).descent)),
 }
-"""What the definitions above of letters for whole terms speak of, and so has a line where the letter has one."""
+"""What the definitions above of letters for whole terms speak of: it has a line where the letter has one."""
 _KINDS = {
     "sym": "any real number that the hypotheses allow, or one for each index",
     "vsym": "any vector that the hypotheses allow, or one for each index",
