@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import asdict
 from difflib import get_close_matches
@@ -15,8 +16,9 @@ from theory import theorems
 from theory.legend import legend, notation_of
 from theory.own import OwnTheory, load
 from theory.plain import from_latex, plain, prose
+from theory.proof.kernel import ancestry
 from theory.steps import Step, steps
-from theory.verify import TheoremReport, report_on
+from theory.verify import TheoremReport, inference_rules, known_as, report_on
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,13 +63,43 @@ def derivation(key: str, *, json: bool, own: Path | None = None) -> int:
 
 def _page(key: str, own: OwnTheory | None) -> Theorem:
     pages = {page.key: page for page in own.pages} if own else dict(theorems())
-    if key not in pages:
-        near = [name for name in pages if key and (key in name or name in key)]
-        near = near or get_close_matches(key, pages)
-        listing = f"attnrates verify --theory {own.path}" if own else "attnrates verify"
-        hint = f"did you mean {', '.join(near)}" if near else f"{listing} lists them"
-        raise InputError(f"no page is called {key!r}; {hint}")
-    return pages[key]
+    if key in pages:
+        return pages[key]
+    if bearers := _bearers(key, pages.values()):
+        many = "" if len(bearers) < 7 else "; the README's table of names tells the main ones"
+        raise InputError(f"{key!r} is a name, which these keys bear: {', '.join(bearers)}{many}")
+    near = _near(key, list(pages))
+    listing = f"attnrates verify --theory {own.path}" if own else "attnrates verify"
+    hint = f"did you mean {', '.join(near)}" if near else f"{listing} lists them"
+    raise InputError(f"no page is called {key!r}; {hint}")
+
+
+def _bearers(name: str, pages: Iterable[Theorem]) -> list[str]:
+    """Keys of the pages that texts call by a name, "Theorem B" or "Lemma 1"; "Theorem A" is all its parts."""
+    asked = re.fullmatch(r"(?:our )?(theorem|lemma) (\w)(\([ivx]+\))?", name.strip(), re.IGNORECASE)
+    if not asked:
+        return []
+    kind, letter, part = asked[1].capitalize(), asked[2].upper(), (asked[3] or "").lower()
+    found = []
+    for page in pages:
+        called = re.match(rf"our {kind}s? (.*)", known_as(page) or "")
+        places = re.findall(r"\b([A-Z\d])\b(\([ivx]+\))?", called[1]) if called else []
+        if (letter, part) in places or (not part and letter in dict(places)):
+            found.append(page.key)
+    return found
+
+
+def _near(key: str, keys: list[str]) -> list[str]:
+    """Keys that hold this one or are held by it, or else are spelt alike, the same first word first."""
+    holding = [name for name in keys if key and (key in name or name in key)]
+    first = key.split("-", maxsplit=1)[0]
+    kin = [name for name in keys if name.split("-", maxsplit=1)[0] == first]
+    return (
+        sorted(holding, key=lambda name: not name.startswith(key))
+        or get_close_matches(key, kin, cutoff=0.7)
+        or get_close_matches(key, kin, n=5, cutoff=0)
+        or get_close_matches(key, keys)
+    )
 
 
 def _symbols_inside(page: Theorem, found: list[Step], own: OwnTheory | None) -> list[tuple[str, str]]:
@@ -109,9 +141,13 @@ def _show(
     own, whole = counted(report.own_steps, "own step"), counted(report.steps, "step")
     _part(f"proof: {own}; {whole} with those of its lemmas", ())
     width = len(str(report.own_steps))
+    dropped = _dropped(page, found)
     for step in found:
-        text = f"{step.number:{width}}  {plain(step.conclusion, notation)}   [{_reason(step)}]"
-        _indented(text, hang=width + 2)
+        reason = _reason(step, dropped.get(step.number, []))
+        _indented(f"{step.number:{width}}  {plain(step.conclusion, notation)}   [{reason}]", hang=width + 2)
+    known = inference_rules()
+    if rules := [(rule, known[rule]) for rule in report.rules if rule in known]:
+        _part("rules of the kernel in this proof, besides axioms", _lines(rules))
     if inside:
         _part("symbols of the proof alone", together(inside))
 
@@ -152,12 +188,34 @@ def _part(title: str, lines: Iterable[str]) -> None:
         _indented(line)
 
 
-def _reason(step: Step) -> str:
+def _reason(step: Step, dropped: list[int]) -> str:
     if step.page:
         return f"by {step.page}"
     if step.hypothesis:
         return f"hypothesis: {step.hypothesis}"
+    if dropped:
+        return f"{step.rule}, dropped in {', '.join(map(str, dropped))}"
     return f"{step.rule} {', '.join(map(str, step.premises))}".strip()
+
+
+def _dropped(page: Theorem, found: list[Step]) -> dict[int, list[int]]:
+    """Number of a step that assumes what is no hypothesis -> the steps from which it is dropped."""
+    own = [step for step in found if step.rule == "assume" and not step.hypothesis]
+    assumed = {step.conclusion: step.number for step in own}
+    places = {
+        (step.rule, step.conclusion, frozenset(found[n - 1].conclusion for n in step.premises)): step.number
+        for step in found
+        if step.rule != "instantiate"  # it renames what is assumed
+    }
+    where: dict[int, set[int]] = {}
+    for node in ancestry(page.proved()):
+        place = places.get((node.rule, node.conclusion, frozenset(p.conclusion for p in node.premises)))
+        if place is None:
+            continue
+        lost = {h for premise in node.premises for h in premise.hypotheses} - set(node.hypotheses)
+        for hypothesis in lost & assumed.keys():
+            where.setdefault(assumed[hypothesis], set()).add(place)
+    return {number: sorted(steps) for number, steps in where.items()}
 
 
 def _indented(text: str, *, hang: int = 2, within: int = 2, style: str = "") -> None:

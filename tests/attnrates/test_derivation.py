@@ -163,10 +163,62 @@ def test_a_page_of_ones_own_that_fails_exits_1(attnrates, tmp_path):
         ("norm", "did you mean norm-reach, norm-growth, "),
         ("norm-grwth", "did you mean norm-growth"),
         ("zz", "verify lists"),
+        ("paper-direction", "did you mean paper-"),
     ],
 )
 def test_a_key_that_is_misspelt_is_told_what_is_near(attnrates, key, hint):
     assert hint in attnrates("verify", key).err
+
+
+def test_keys_of_the_same_first_word_are_suggested_first(attnrates):
+    named = attnrates("verify", "paper-direction").err.split("did you mean ")[1].strip().split(", ")
+    assert sorted(named) == sorted(key for key in theory.theorems() if key.startswith("paper-"))
+    assert "polyak-norm-lower" in attnrates("verify", "pollyak-norm-lower").err  # no key begins like it
+
+
+@pytest.mark.parametrize(
+    ("name", "bearers"),
+    [
+        ("Theorem B", {"sharp-residual", "sharp-rate", "unequal-sharp-rate", "support-sharp-rate"}),
+        ("Theorem A(i)", {"norm-growth"}),
+        ("our theorem a", {"norm-growth", "alignment-time", "global-direction", "sparsification", "loss"}),
+        ("Lemma 2", {"alignment"}),
+    ],
+)
+def test_a_name_of_the_readmes_table_is_told_which_keys_bear_it(attnrates, name, bearers):
+    result = attnrates("verify", name)
+    assert (result.code, result.out, result.err.count("\n")) == (2, "", 1)
+    listed = set(re.split(r"[,;:]? ", result.err.strip()))
+    assert bearers <= listed
+    assert "no page" not in result.err
+    assert "log-mean" not in listed  # a lemma of Theorem B does not bear the name
+    assert ("logit-gaps" in listed) == (name == "our theorem a")  # A(ii) is a part of A, not of A(i)
+    assert "no page is called" in attnrates("verify", "Theorem Z").err
+
+
+@pytest.mark.parametrize("key", ["norm-growth", "gaussian-probability", "log-mean"])
+def test_the_rules_of_a_proof_are_explained_once(attnrates, key):
+    from theory.verify import inference_rules
+
+    out = attnrates("verify", key).out
+    part = out[out.index("\nrules of the kernel in this proof") :].splitlines()[2:]
+    used = {step.rule for step in steps(theory.theorems()[key])} & inference_rules().keys()
+    assert part[: len(used)] == [f"  {rule}: {inference_rules()[rule]}" for rule in sorted(used)]
+    assert not any(line.startswith("  ") and ": " not in line for line in part)
+
+
+def test_an_assumption_says_where_it_is_dropped(attnrates):
+    out = attnrates("verify", "gaussian-probability").out
+    lines = dict(re.findall(r"^ +(\d+)  (.*)$", out[out.index("\nproof: ") :], re.MULTILINE))
+    found = {line: re.findall(r"\[assume, dropped in (.*)\]", line) for line in lines.values()}
+    dropped = {line.split("   ")[0]: places[0].split(", ") for line, places in found.items() if places}
+    assert set(dropped) == {"i < n", "j < i", "τ < m", "ρ < m", "ρ < τ"}
+    for assumed, places in dropped.items():
+        letter = assumed[0]
+        for place in places:
+            assert "[sum_order " in lines[place]
+            assert not re.search(rf"_\([^)]*{letter}", lines[place]), "it still speaks of what was assumed"
+    assert "[assume]" not in out
 
 
 @pytest.mark.parametrize(
