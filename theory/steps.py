@@ -54,7 +54,7 @@ def steps(page: Theorem) -> list[Step]:
         if id(node) in numbers:
             continue
         key = others.get((node.conclusion, frozenset(node.hypotheses))) if node.rule != "assume" else None
-        premises = () if key else node.premises
+        premises = () if key else _ordered(node)
         if premises and not entered:
             todo.append((node, True))
             todo.extend((premise, False) for premise in reversed(premises))
@@ -71,3 +71,11 @@ def steps(page: Theorem) -> list[Step]:
             )
         )
     return found
+
+
+def _ordered(node: Proved) -> tuple[Proved, ...]:
+    """The premises; those that discharge hypotheses, drawn from a set, in an order that every run shares."""
+    if node.rule != "discharge":
+        return node.premises
+    claim, *facts = node.premises
+    return (claim, *sorted(facts, key=lambda fact: repr(fact.conclusion)))

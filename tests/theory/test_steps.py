@@ -1,5 +1,9 @@
 """The numbered proof: premises first, nothing missing, the claim last; and formulas as a line of text."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 from latex2mathml.converter import convert
 
@@ -74,3 +78,23 @@ def test_every_statement_has_a_text():
 def test_what_is_not_understood_is_no_text(text):
     with pytest.raises((ValueError, IndexError)):
         from_latex(text)
+
+
+def test_a_step_has_the_same_number_in_every_process():
+    """Hypotheses are a set, whose order changes with the seed of Python's hashes."""
+    code = (
+        "import theory; from theory.steps import steps;"
+        "print([(s.rule, s.premises, s.conclusion) for key in ('logit-gaps', 'joint-never-falls')"
+        " for s in steps(theory.theorems()[key])])"
+    )
+    seen = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+            text=True,
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(seen) == 1
