@@ -23,8 +23,8 @@ def figures(*, only: str | None, out: Path, quick: bool) -> int:
             out,
             out / "runs",
             quick=quick,
-            say=err.print,
-            progress=err.is_terminal,
+            say=lambda line: err.print(line, soft_wrap=True),
+            err=err,
             strict=only is not None,
         )
         for path in made:

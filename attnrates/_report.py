@@ -9,8 +9,7 @@ from attnrates._console import console
 from numerics.errors import InputError
 from paper_figs import reproduce, runs
 from paper_figs.proofs import prove
-from paper_figs.report import write
-from paper_figs.verdicts import check_folder, violated
+from paper_figs.verdicts import violated
 
 
 def report(*, out: Path, source: Path | None, quick: bool) -> int:
@@ -24,11 +23,11 @@ def report(*, out: Path, source: Path | None, quick: bool) -> int:
     with tempfile.TemporaryDirectory(prefix="attnrates-") as temporary:
         if source is None:
             source = Path(temporary)
-            reproduce.train(source / "runs", quick=quick, console=err)
-            reproduce.draw(source, quick=quick, console=err)
-        rows = check_folder(source)
+            reproduce.train(source / "runs", quick=quick, console=err, err=err)
+            reproduce.draw(source, quick=quick, console=err, err=err)
+        rows = reproduce.check(source, err)
         proofs = prove(err)
         out.parent.mkdir(parents=True, exist_ok=True)
-        write(out, proofs, rows, sorted(source.rglob("*.png")))
+        reproduce.write(out, proofs, rows, sorted(source.rglob("*.png")), err)
     print(out)
     return int(violated(rows) or not proofs["ok"])

@@ -5,9 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
 from attnrates._console import console, print_json
+from paper_figs.progress import phase
 from paper_figs.proofs import print_table, prove
 from theory.closeness import search_all
 from theory.macros import macros
@@ -40,5 +39,5 @@ def verify(*, json: bool, search: bool, latex: bool, falsify: bool = False, own:
 
 
 def _falsify() -> dict[str, str]:
-    with console(stderr=True).status(Text("falsifying")) as status:
-        return search_all(progress=lambda key: status.update(Text(f"falsifying {key}")))
+    with phase("falsifying", console(stderr=True)) as step:
+        return search_all(progress=step)

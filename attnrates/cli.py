@@ -438,7 +438,7 @@ def reproduce(
     _one_thread()
     from paper_figs.reproduce import reproduce as pipeline
 
-    return HOLDS if pipeline(out, quick=quick, console=console()) else FAILS
+    return HOLDS if pipeline(out, quick=quick, console=console(), err=console(stderr=True)) else FAILS
 
 
 def _one_thread() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
@@ -14,6 +15,7 @@ from numerics.errors import InputError
 from numerics.files import atomic_write, read_json
 from numerics.run import versions
 from paper_figs import captions, runs, style
+from paper_figs.progress import bar_of_its_own, hidden, phase
 from paper_figs.provenance import source_hash
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
     import pandas as pd
     from matplotlib.figure import Figure
+    from rich.console import Console
 
     from numerics.run import Run
 
@@ -60,15 +63,38 @@ class Workshop:
 
     folder: Path
     say: Callable[[str], None] = lambda _: None
-    progress: bool = False
+    err: Console | None = None
     used: dict[str, dict[str, Any]] = field(default_factory=dict)  # by name: what each run was made with
+
+    @contextmanager
+    def phase(self, name: str, total: int | None = None) -> Iterator[Callable[[str], None]]:
+        """Tell of a phase of the computation while it lasts, as `progress.phase` does."""
+        if self.err is None:
+            yield lambda _: None
+            return
+        with phase(name, self.err, total=total) as step:
+            yield step
+
+    @contextmanager
+    def bar_of_its_own(self) -> Iterator[bool]:
+        """Make room for what shows a bar itself; yields whether it shall."""
+        if self.err is None:
+            yield False
+            return
+        with bar_of_its_own(self.err) as shall:
+            yield shall
 
     def runs_of(self, part: Part) -> list[Run]:
         """Give the runs of a part: loaded, or trained where missing.
 
         Runs in Gram space are trained anew and not kept: each takes about a second at most.
         """
-        return [self.run(setting) for setting in part.settings]
+        made = []
+        with self.phase("training", len(part.settings)) as step:
+            for setting in part.settings:
+                step(setting.name)
+                made.append(self.run(setting))
+        return made
 
     def run(self, setting: runs.Setting) -> Run:
         """Give one run: loaded, or trained where missing."""
@@ -76,7 +102,9 @@ class Workshop:
             run = runs.train(setting, problem=setting.problem())
             self.say(f"trained {setting.name}")
         else:
-            run, kept = runs.make(setting, self.folder, problem=setting.problem(), progress=self.progress)
+            problem = setting.problem()
+            with self.bar_of_its_own() as shall:
+                run, kept = runs.make(setting, self.folder, problem=problem, progress=shall)
             self.say(f"{'kept' if kept else 'trained'} {self.folder / setting.name}")
         named = ("problem_hash", "rule", "seed", "device", "versions", "code")
         self.used[setting.name] = {name: run.manifest.get(name) for name in named}
@@ -121,7 +149,7 @@ def make(
     *,
     quick: bool = False,
     say: Callable[[str], None] = lambda _: None,
-    progress: bool = False,
+    err: Console | None = None,
     strict: bool = False,
 ) -> list[Path]:
     """Make the files of one figure in `out`: per part PDF, PNG, the CSV drawn, a LaTeX figure, a JSON note.
@@ -129,17 +157,23 @@ def make(
     A part is left alone while its inputs, the code and its files are those noted in the JSON. Where only a
     picture or its caption is missing it is made again from the CSV; else the data are computed, with `folder`
     for the runs. A part whose extra is not installed is left out and said to be, unless `strict`: then
-    InputError.
+    InputError. `err`, a console, is told of progress.
     """
     module: Any = import_module(MODULES[name])
     figure_module: FigureModule = module
     code = source_hash(*getattr(module, "CODE", ("numerics", "theory", "paper_figs")))
-    shop = Workshop(folder=folder, say=say, progress=progress)
+
+    def aloud(line: str) -> None:
+        with hidden():
+            say(line)
+
+    shop = Workshop(folder=folder, say=aloud, err=err)
     files = []
     for label, part in figure_module.parts(quick=quick).items():
         if absent := missing(part.extra):
             line = (
-                f"{name}-{label} needs {', '.join(absent)}: install the extra, pip install '.[{part.extra}]'"
+                f"{name}-{label} needs {', '.join(absent)}: install the extra, make {part.extra} in a clone, "
+                f"else pip install '.[{part.extra}]'"
             )
             if strict:
                 raise InputError(line)
@@ -167,7 +201,8 @@ def _part(
     note = stem.with_name(stem.name + ".json")
     known = read_note(note)
     if {key: known.get(key) for key in content} != content or known.get("csv") != _digest(csv):
-        frame = figure_module.data(part, shop)
+        with shop.phase(f"computing {stem.name}"):
+            frame = figure_module.data(part, shop)
         with atomic_write(csv) as stream:
             stream.write(frame.to_csv(index=False, float_format="%.17g").encode())
         known = {}
@@ -178,10 +213,11 @@ def _part(
     if known and all(path.exists() for path in files):
         shop.say(f"unchanged {picture}")
         return files
-    frame = pd.read_csv(csv)
-    figure = figure_module.draw(frame)
-    style.save(figure, stem)
-    caption = figure_module.caption(part, frame)
+    with shop.phase(f"drawing {stem.name}"):
+        frame = pd.read_csv(csv)
+        figure = figure_module.draw(frame)
+        style.save(figure, stem)
+        caption = figure_module.caption(part, frame)
     with atomic_write(tex) as stream:
         stream.write(captions.figure(stem.name, caption, wide=figure.get_figwidth() > style.SINGLE).encode())
     with atomic_write(note) as stream:

@@ -86,7 +86,8 @@ def data(part: Part, shop: Workshop) -> pd.DataFrame:
     options = part.options
     shop.folder.mkdir(parents=True, exist_ok=True)
     path = shop.folder / f"survey-{options['axis']}.csv"
-    found = survey(cells(part), path, progress=shop.progress)
+    with shop.bar_of_its_own() as shall:
+        found = survey(cells(part), path, progress=shall)
     rows = []
     for value in options["values"]:
         first = _cell(part, value, options["d"][0], problems=options["curve"])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 import theory
+from paper_figs.progress import phase
 from paper_figs.wording import counted
 
 if TYPE_CHECKING:
@@ -26,8 +27,8 @@ COUNTS = {
     "steps": "applications of kernel rules that the claim rests on, those of its lemmas included, each once",
     "own": "lines of the page's own proof: rules applied, hypotheses, and one line for a claim drawn on",
     "time": "seconds for the proof, lemmas that were not proved before included",
-    "tight": "the falsifier's best ratio of observed to bound, 1 where the bound is attained; - where it met "
-    "no model or the page says only a sign",
+    "tight": "the falsifier's best ratio of observed to bound, 1 where the bound is attained; none where it "
+    "met no model of the hypotheses, sign where the page says only a sign, - where it has not searched",
 }
 """What the columns of the table count; the report and `verify KEY` use the same names."""
 BESIDES = (
@@ -46,16 +47,12 @@ def prove(
 ) -> dict[str, Any]:
     """Put every theorem, or these pages, through the kernel: the report of `theory.verify` as plain values.
 
-    `words` say what the symbols of one's own pages stand for. On a terminal the console shows which theorem
-    is being proved.
+    `words` say what the symbols of one's own pages stand for. The console, one on stderr,
+    is told how many are proved (`progress.phase`).
     """
-    with console.status(Text("proving")) as status:
-        report = theory.verify(
-            pages=pages,
-            words=words,
-            search=search,
-            progress=lambda key: status.update(Text(f"proving {key}")),
-        )
+    total = len(theory.theorems() if pages is None else pages)
+    with phase("proving", console, total=total) as step:
+        report = theory.verify(pages=pages, words=words, search=search, progress=step)
     return {"ok": bool(report.ok), **report.to_dict()}
 
 
@@ -92,9 +89,11 @@ def rests_on(proofs: dict[str, Any], entry: dict[str, Any]) -> str:
 
 
 def _tight(entry: dict[str, Any]) -> str:
-    """Tightness, rounded down: 1 is printed only where the bound is attained up to six digits."""
-    ratio = entry.get("tightness")
-    return "-" if ratio is None else f"{ratio:.3g}" if ratio < 0.001 else f"{int(ratio * 1000) / 1000:.3f}"
+    """Tightness, rounded down: 1 is printed only where the bound is attained up to six digits; or why none."""
+    ratio, models = entry.get("tightness"), entry.get("models")
+    if ratio is None:
+        return "-" if models is None else "sign" if models else "none"
+    return f"{ratio:.3g}" if ratio < 0.001 else f"{int(ratio * 1000) / 1000:.3f}"
 
 
 def print_table(proofs: dict[str, Any], console: Console) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
 from numerics.errors import InfeasibleError
 from numerics.files import atomic_write
 from paper_figs import experiments, figures, proofs, report, runs, verdicts
+from paper_figs.progress import bar_of_its_own, hidden, phase
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,34 +20,34 @@ if TYPE_CHECKING:
     from numerics.maxmargin.solution import MaxMargin
 
 
-def reproduce(out: Path, *, quick: bool, console: Console) -> bool:
+def reproduce(out: Path, *, quick: bool, console: Console, err: Console) -> bool:
     """Do everything into `out`; return whether all is proved and no bound is violated.
 
     `out` receives proofs.json, runs/, figures/ and report.html. Finished runs and unchanged figures are kept;
-    `quick` shortens the runs. Raises InputError when `out` cannot be written, or holds something else under
-    one of these names.
+    `quick` shortens the runs. `err`, a console on stderr, is told of progress. Raises InputError when `out`
+    cannot be written, or holds something else under one of these names.
     """
     runs.writable(out)
     out.mkdir(parents=True, exist_ok=True)
 
     _stage(console, 1, "prove")
-    proved = proofs.prove(console)
+    proved = proofs.prove(err)
     proofs.print_table(proved, console)
     with atomic_write(out / "proofs.json") as stream:
         stream.write(json.dumps(proved, indent=2).encode())
 
     _stage(console, 2, "train")
-    train(out / "runs", quick=quick, console=console)
+    train(out / "runs", quick=quick, console=console, err=err)
 
     _stage(console, 3, "check")
-    rows = verdicts.check_folder(out / "runs")
+    rows = check(out / "runs", err)
     console.print(verdicts.summary(rows))
 
     _stage(console, 4, "plot")
-    pictures = draw(out, quick=quick, console=console)
+    pictures = draw(out, quick=quick, console=console, err=err)
 
     _stage(console, 5, "report")
-    report.write(out / "report.html", proved, rows, [path for path in pictures if path.suffix == ".png"])
+    write(out / "report.html", proved, rows, [path for path in pictures if path.suffix == ".png"], err)
 
     console.print()
     verdicts.print_table(rows, console)
@@ -57,27 +58,47 @@ def reproduce(out: Path, *, quick: bool, console: Console) -> bool:
     return bool(proved["ok"]) and not verdicts.violated(rows)
 
 
-def train(folder: Path, *, quick: bool, console: Console) -> None:
+def train(folder: Path, *, quick: bool, console: Console, err: Console) -> None:
     """Train the standard runs that are not in `folder` yet; W_mm is computed once for each problem."""
-    for settings in (experiments.standard(quick=quick) | experiments.joint(quick=quick)).values():
-        targets: dict[str, MaxMargin | None] = {}
-        for number, setting in enumerate(settings, start=1):
-            problem = setting.problem()
-            anew = setting.decoder is None and not (folder / setting.name).exists()
-            if anew and problem.hash not in targets:
-                targets[problem.hash] = _target(problem)
-            _, kept = runs.make(
-                setting,
-                folder,
-                problem=problem,
-                target=targets.get(problem.hash),
-                progress=console.is_terminal,
-            )
-            line = f"{setting.data} {number}/{len(settings)}: {'kept' if kept else 'trained'} {setting.name}"
-            console.print(Text(line), soft_wrap=True)
+    groups = (experiments.standard(quick=quick) | experiments.joint(quick=quick)).values()
+    with phase("training", err, total=sum(map(len, groups))) as step:
+        for settings in groups:
+            targets: dict[str, MaxMargin | None] = {}
+            for number, setting in enumerate(settings, start=1):
+                step(setting.name)
+                problem = setting.problem()
+                anew = setting.decoder is None and not (folder / setting.name).exists()
+                if anew and problem.hash not in targets:
+                    targets[problem.hash] = _target(problem)
+                with bar_of_its_own(err) as progress:
+                    _, kept = runs.make(
+                        setting,
+                        folder,
+                        problem=problem,
+                        target=targets.get(problem.hash),
+                        progress=progress,
+                    )
+                did = "kept" if kept else "trained"
+                with hidden():
+                    line = f"{setting.data} {number}/{len(settings)}: {did} {setting.name}"
+                    console.print(Text(line), soft_wrap=True)
 
 
-def draw(out: Path, *, quick: bool, console: Console) -> list[Path]:
+def check(folder: Path, err: Console) -> list[verdicts.Row]:
+    """Hold every run in `folder` against every theorem, telling `err` how far it is."""
+    with phase("checking", err, total=len(runs.find(folder))) as step:
+        return verdicts.check_folder(folder, watch=step)
+
+
+def write(
+    path: Path, proved: dict[str, Any], rows: list[verdicts.Row], pictures: list[Path], err: Console
+) -> None:
+    """Write the report, telling `err` how far it is."""
+    with phase("writing the report, theorem", err, total=len(proved["theorems"])) as step:
+        report.write(path, proved, rows, pictures, watch=step)
+
+
+def draw(out: Path, *, quick: bool, console: Console, err: Console) -> list[Path]:
     """Make every figure in the folder figures of `out` from the runs in its folder runs; list the files."""
     return [
         path
@@ -87,8 +108,8 @@ def draw(out: Path, *, quick: bool, console: Console) -> list[Path]:
             out / "figures",
             out / "runs",
             quick=quick,
-            say=console.print,
-            progress=console.is_terminal,
+            say=lambda line: console.print(Text(line), soft_wrap=True),
+            err=err,
         )
     ]
 

@@ -66,8 +66,10 @@ def data(part: Part, shop: Workshop) -> pd.DataFrame:
     """
     found: dict[tuple[str, str], list[tuple[Verdict, np.ndarray]]] = {}
     runs = shop.runs_of(part)
-    with np.errstate(over="ignore"):  # a loss far below its bound: what overflows is not taken
-        for run in runs:
+    # A loss far below its bound overflows; what does is not taken.
+    with shop.phase("checking", len(runs)) as step, np.errstate(over="ignore"):
+        for setting, run in zip(part.settings, runs, strict=True):
+            step(setting.name)
             for verdict in theory.check_all(run):
                 if verdict.holds is not None:
                     found.setdefault((verdict.theorem, run.rule.name), []).append((verdict, _used(verdict)))

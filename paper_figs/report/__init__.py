@@ -22,27 +22,41 @@ from paper_figs.wording import counted
 from theory import glossary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from paper_figs.verdicts import Row
 
 INTRODUCTION = (
-    "<p>A companion of <cite>Implicit Bias and Fast Convergence Rates for Self-attention</cite>, "
-    "arXiv 2402.05738. A theorem is <em>proved</em> when every step passed the proof kernel, "
-    "<em>proved-given</em> when it needs, besides, facts that the page names and the kernel did not derive, "
-    "<em>claimed</em> when it is the paper's and tested only, <em>observed</em> when it is an observation. "
-    "Observed values are floating point.</p>"
+    "A companion of <cite>Implicit Bias and Fast Convergence Rates for Self-attention</cite>, arXiv 2402.05738."
 )
+STATUSES = {
+    "proved": "when every step passed the proof kernel",
+    "proved-given": "when it needs, besides, facts that the page names and the kernel did not derive",
+    "claimed": "when it is the paper's and tested only",
+    "observed": "when it is an observation",
+    "failed": "when its proof did not pass",
+}
+"""What the statuses of theorems mean."""
 
 
-def write(path: Path, proofs: dict[str, Any], rows: Sequence[Row], pictures: Sequence[Path]) -> None:
-    """Write the report: proof results (of `proofs.prove`), verdict rows, and PNG pictures inlined."""
+def write(
+    path: Path,
+    proofs: dict[str, Any],
+    rows: Sequence[Row],
+    pictures: Sequence[Path],
+    *,
+    watch: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Write the report: proof results (of `proofs.prove`), verdict rows, and PNG pictures inlined.
+
+    `watch` is called with each theorem's key before its article is made.
+    """
     contents = ("figures", "runs", "tightness", "theorems", "axioms", "glossary", "provenance")
     links = ", ".join(f'<a href="#{name}">{name}</a>' for name in contents)
     body = [
         "<h1>Convergence rates of self-attention: proofs and runs</h1>",
-        INTRODUCTION,
+        _introduction(proofs),
         _summary(proofs, rows),
         f"<nav><p>Contents: {links}.</p></nav>",
         _section("figures", "Figures", "".join(map(_picture, pictures)) or "<p>The folder holds none.</p>"),
@@ -52,7 +66,7 @@ def write(path: Path, proofs: dict[str, Any], rows: Sequence[Row], pictures: Seq
             runs.verdicts(rows, {entry["key"] for entry in proofs["theorems"]}),
         ),
         _section("tightness", "Tightness", runs.tightness_table(rows)),
-        _section("theorems", "Theorems", theorems.sections(proofs, rows)),
+        _section("theorems", "Theorems", theorems.sections(proofs, rows, watch)),
         _section("axioms", "Axioms and trusted base", trusted_base(proofs)),
         _section("glossary", "Glossary", _glossary()),
         _section("provenance", "Provenance", _provenance()),
@@ -73,6 +87,13 @@ def document(title: str, body: str) -> str:
 
 def _section(name: str, title: str, body: str) -> str:
     return f'<section id="{name}"><h2>{title}</h2>{body}</section>'
+
+
+def _introduction(proofs: dict[str, Any]) -> str:
+    """Say what this is, and what the statuses that theorems have here mean."""
+    present = {entry["status"] for entry in proofs["theorems"]}
+    words = ", ".join(f"<em>{status}</em> {text}" for status, text in STATUSES.items() if status in present)
+    return f"<p>{INTRODUCTION} A theorem is {words}. Observed values are floating point.</p>"
 
 
 def _summary(proofs: dict[str, Any], rows: Sequence[Row]) -> str:

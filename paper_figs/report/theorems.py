@@ -16,17 +16,16 @@ from theory.plain import plain
 from theory.steps import steps
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
+    from collections.abc import Callable, Container, Sequence
 
     from paper_figs.verdicts import Row
 
 KINDS = {"theorem": "Theorems", "corollary": "Corollaries", "lemma": "Lemmas", "claim": "The paper's claims"}
 GIVEN = " (given: a fact that is named, not derived)"
-LONGEST = 400  # characters of a formula in a proof's step; the rest is in `attnrates verify KEY`
 
 
-def sections(proofs: dict[str, Any], rows: Sequence[Row]) -> str:
-    """Give all articles, by kind; the lemmas under a fold."""
+def sections(proofs: dict[str, Any], rows: Sequence[Row], watch: Callable[[str], None]) -> str:
+    """Give all articles, by kind; the lemmas under a fold. `watch` hears each key before its article."""
     held: dict[str, list[Row]] = {}
     for row in rows:
         held.setdefault(row.verdict.theorem, []).append(row)
@@ -34,7 +33,11 @@ def sections(proofs: dict[str, Any], rows: Sequence[Row]) -> str:
     out = []
     for kind, title in KINDS.items():
         entries = [entry for entry in proofs["theorems"] if entry["kind"] == kind]
-        articles = "\n".join(article(proofs, entry, held.get(entry["key"], ()), shown) for entry in entries)
+        made = []
+        for entry in entries:
+            watch(entry["key"])
+            made.append(article(proofs, entry, held.get(entry["key"], ()), shown))
+        articles = "\n".join(made)
         if kind == "lemma":
             articles = markup.fold(f"{len(entries)} lemmas", articles)
         if entries:
@@ -100,9 +103,9 @@ def _base(proofs: dict[str, Any], entry: dict[str, Any]) -> str:
     listed = "".join(f"<li>{escape(name)}: {escape(text)}</li>" for name, text in axioms)
     numbers = " ".join(map(str, axiom_numbers(proofs, entry)))
     given = f"; given facts: {escape(', '.join(entry['given']))}" if entry["given"] else ""
-    return markup.fold(
-        f"axioms {numbers or 'none'}{given}", f"<ul>{listed}</ul>" if listed else "<p>None.</p>"
-    )
+    if not listed:
+        return f"<p>No axiom of the kernel{given}.</p>"
+    return markup.fold(f"axioms {numbers}{given}", f"<ul>{listed}</ul>")
 
 
 def _proof(page: theory.Theorem, entry: dict[str, Any], shown: Container[str]) -> str:
@@ -113,7 +116,6 @@ def _proof(page: theory.Theorem, entry: dict[str, Any], shown: Container[str]) -
     notation = notation_of(page)
     for step in steps(page):
         text = plain(step.conclusion, notation)
-        text = text if len(text) <= LONGEST else text[:LONGEST] + " …"
         if step.page:
             by = f"by {markup.anchor(step.page, shown)}"
         elif step.hypothesis:

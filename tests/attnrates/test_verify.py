@@ -136,6 +136,27 @@ def test_the_table_lists_every_theorem_with_its_status(proofs, capsys, monkeypat
     assert "every proof stands" in out
 
 
+def test_a_tightness_that_is_none_says_why(proofs, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
+    table = {**proofs, "theorems": [dict(entry) for entry in proofs["theorems"]]}
+    entries = {entry["key"]: entry for entry in table["theorems"]}
+    entries["alignment"].update(tightness=None, models=None)  # as of a statement that has changed
+    print_table(table, console())
+    out = capsys.readouterr().out
+    shown = {key: re.search(rf"^{key} .*s  (\S+)$", out, re.MULTILINE)[1] for key in entries}
+    assert shown["alignment"] == shown["paper-global"] == "-"
+    searched = {key for key, entry in entries.items() if entry["models"] is not None}
+    assert {key for key in searched if shown[key] == "none"} == {
+        key for key in searched if entries[key]["models"] == 0
+    }
+    signs = {key for key in searched if shown[key] == "sign"}
+    assert {"attention-positive", "slope-positive"} <= signs
+    assert all(entries[key]["tightness"] is None and entries[key]["models"] > 0 for key in signs)
+    legend = " ".join(out[out.index("\ncolumns\n") :].split())
+    assert "none where it met no model of the hypotheses, sign where the page says only a sign" in legend
+    assert "- where it has not searched" in legend
+
+
 @pytest.mark.parametrize("width", [60, 100, 160])
 def test_the_table_fits_on_a_terminal(proofs, capsys, monkeypatch, width):
     monkeypatch.setenv("COLUMNS", str(width))
@@ -155,9 +176,11 @@ def test_the_readmes_table_of_theorems_is_the_theorys(proofs):
 
 def test_the_command_prints_the_table_and_exits_0(attnrates, few_proofs):
     result = attnrates("verify")
-    assert (result.code, result.err) == (0, "")
+    assert (result.code, result.err) == (0, f"proving 0 of {len(theory.theorems())}\n")
     assert all(key in result.out for key in few_proofs)
-    assert len(json.loads(attnrates("verify", "--json").out)["theorems"]) == len(few_proofs)
+    told = attnrates("verify", "--json")
+    assert len(json.loads(told.out)["theorems"]) == len(few_proofs)
+    assert told.err == result.err
 
 
 def test_a_failing_proof_exits_1_and_is_shown(attnrates, few_proofs, monkeypatch):

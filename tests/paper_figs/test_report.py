@@ -53,7 +53,12 @@ def source(made_runs, tmp_path):
 def test_the_report_holds_everything_and_needs_nothing(attnrates, source, tmp_path, few_proofs):
     out = tmp_path / "report.html"
     result = attnrates("report", "--from", source, "--out", out)
-    assert (result.code, result.out.strip(), result.err) == (0, str(out), "")
+    assert (result.code, result.out.strip()) == (0, str(out))
+    assert result.err.splitlines() == [
+        "checking 0 of 4",
+        f"proving 0 of {len(theory.theorems())}",
+        "writing the report, theorem 0 of 3",
+    ]
     content = out.read_text(encoding="utf-8")
     page = Page(content)
     assert "script" not in page.tags
@@ -98,6 +103,43 @@ def test_runs_without_any_claim_are_reported(made_runs, few_proofs, tmp_path):
     assert f"{len(rows)} not claimed." in page.text
     assert "No bound is claimed on these runs." in page.text
     assert "0 rows" not in page.text
+
+
+def test_what_holds_and_what_does_not_stand_apart(made_runs, few_proofs, tmp_path):
+    """Under "hold instead" is nothing that does not hold; the console tells them apart by line."""
+    rows = [row for row in check_folder(made_runs) if row.run.startswith("digits")]
+    weaker, unmet = ({line for row in rows for line in getattr(row, name)} for name in ("weaker", "unmet"))
+    assert weaker
+    assert unmet
+    for row in rows:
+        assert row.instead == [f"instead, {x}" for x in row.weaker] + [
+            f"not even at the last step: {x}" for x in row.unmet
+        ]
+    report.write(tmp_path / "r.html", proofs.prove(Console(quiet=True)), rows, [])
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    lists = dict(re.findall(r"<p>([^<]*):</p><ul>(.*?)</ul>", text))
+    held = lists["Weaker conditions than (E) that hold instead"]
+    not_held = lists["Weaker conditions than (E) not found to hold, even at the last step"]
+    assert all(line.startswith("from step ") for line in weaker)
+    assert "not even" not in held
+    assert held.count("<li>") == held.count("<li>from step ") >= 1
+    assert "from step " not in not_held
+
+
+def test_only_what_is_there_is_explained(few_proofs, tmp_path):
+    results = proofs.prove(Console(quiet=True))
+    report.write(tmp_path / "r.html", results, [], [])
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    head = text[: text.index("<nav>")]
+    present = {entry["status"] for entry in results["theorems"]}
+    assert set(re.findall(r"<em>([a-z-]+)</em>", head)) == present == {"proved", "claimed"}
+    results["theorems"][0]["status"] = "observed"
+    report.write(tmp_path / "r.html", results, [], [])
+    assert "<em>observed</em>" in (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "No axiom of the kernel." in text  # of separator-correlation
+    assert "axioms none" not in text
+    assert "<p>None.</p>" not in text
+    assert set(report.STATUSES) == set(proofs.STYLE)
 
 
 @pytest.mark.parametrize("name", ["absent", "empty"])

@@ -1,0 +1,81 @@
+"""Progress: plain lines with the count where there is no terminal, a spinner on one, nothing in between."""
+
+import io
+import re
+import time
+
+import pytest
+from rich.console import Console
+
+from paper_figs import progress
+
+
+def piped():
+    return Console(file=io.StringIO(), width=40)
+
+
+def terminal():
+    return Console(file=io.StringIO(), width=120, force_terminal=True, color_system=None)
+
+
+def wait(console, text):
+    """Wait until the console shows the text."""
+    deadline = time.monotonic() + 30
+    while text not in console.file.getvalue() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert text in console.file.getvalue()
+
+
+def test_a_pipe_gets_a_line_at_the_start_and_then_the_count_with_the_time(monkeypatch):
+    monkeypatch.setattr(progress, "EVERY", 0.05)
+    console = piped()
+    with progress.phase("a phase whose name is longer than the line [x]", console, total=3) as step:
+        step("first")
+        step("second")
+        wait(console, "1 of 3, ")
+    lines = console.file.getvalue().splitlines()
+    assert lines[0] == "a phase whose name is longer than the line [x] 0 of 3"
+    assert re.fullmatch(r"a phase .* \[x\] 1 of 3, 0 s", lines[-1])
+    time.sleep(0.15)
+    assert console.file.getvalue().splitlines() == lines  # it is over
+
+
+def test_of_phases_within_one_another_only_the_innermost_is_told(monkeypatch):
+    monkeypatch.setattr(progress, "EVERY", 0.05)
+    console = piped()
+    with progress.phase("outer", console):
+        with progress.phase("inner", console):
+            wait(console, "inner, 0 s")
+            assert "outer, " not in console.file.getvalue()
+        wait(console, "outer, 0 s")
+
+
+def test_a_terminal_shows_the_item_with_its_place_and_the_time():
+    console = terminal()
+    with progress.phase("proving", console, total=234) as step:
+        step("norm-growth")
+        wait(console, "proving 0 of 234 norm-growth 0:00:0")
+        with progress.phase("inner", console):
+            wait(console, "inner 0:00:0")
+        step("loss")
+        wait(console, "proving 1 of 234 loss 0:00:0")
+    assert progress._open == []
+
+
+@pytest.mark.parametrize("make", [piped, terminal])
+def test_nothing_is_said_while_hidden(make, monkeypatch):
+    monkeypatch.setattr(progress, "EVERY", 0.05)
+    console = make()
+    with progress.phase("training", console):
+        with progress.hidden():
+            before = console.file.getvalue()
+            time.sleep(0.3)
+            assert console.file.getvalue() == before
+        wait(console, "training" if console.is_terminal else "training, ")
+
+
+def test_a_failure_ends_the_phase():
+    console = piped()
+    with pytest.raises(KeyError), progress.phase("checking", console):
+        raise KeyError
+    assert progress._open == []
