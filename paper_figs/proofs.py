@@ -89,7 +89,7 @@ def rests_on(proofs: dict[str, Any], entry: dict[str, Any]) -> str:
 
 
 def _tight(entry: dict[str, Any]) -> str:
-    """Tightness, rounded down: 1 is printed only where the bound is attained up to six digits; or why none."""
+    """Tightness, rounded down: 1 only where the bound is attained up to six digits; or why there is none."""
     ratio, models = entry.get("tightness"), entry.get("models")
     if ratio is None:
         return "-" if models is None else "sign" if models else "none"

@@ -88,13 +88,26 @@ class Row:
 
     @property
     def instead(self) -> list[str]:
-        """Where (E) fails, which weaker conditions the run meets, and from which step on."""
+        """Where (E) fails, which weaker conditions the run meets from which step on, and which not."""
+        return [f"instead, {line}" for line in self.weaker] + [
+            f"not even at the last step: {line}" for line in self.unmet
+        ]
+
+    @property
+    def weaker(self) -> list[str]:
+        """Where (E) fails, the weaker conditions that the run meets, with the step from which on."""
+        met = [found for found in self._weaker if found.from_step is not None]
+        return [f"from step {found.from_step} on: {found.says}" for found in met]
+
+    @property
+    def unmet(self) -> list[str]:
+        """Where (E) fails, the weaker conditions not found to hold, even at the last step."""
+        return [found.says for found in self._weaker if found.from_step is None]
+
+    @property
+    def _weaker(self) -> list[Relaxed]:
         equal = self.verdict.hypotheses.get("E")
-        if equal is None or equal.state != "fails":
-            return []
-        said = [(found.from_step, found.says) for found in self.relaxed.values()]
-        met = [f"instead, from step {step} on: {says}" for step, says in said if step is not None]
-        return met + [f"not even at the last step: {says}" for step, says in said if step is None]
+        return list(self.relaxed.values()) if equal is not None and equal.state == "fails" else []
 
     def to_dict(self) -> dict[str, Any]:
         """The row of `attnrates check --json`; holds is true, false or null (not claimed)."""

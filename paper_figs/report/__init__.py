@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from paper_figs.verdicts import Row
 
 INTRODUCTION = (
-    "A companion of <cite>Implicit Bias and Fast Convergence Rates for Self-attention</cite>, arXiv 2402.05738."
+    "A companion of <cite>Implicit Bias and Fast Convergence Rates for Self-attention</cite>, "
+    "arXiv 2402.05738."
 )
 STATUSES = {
     "proved": "when every step passed the proof kernel",

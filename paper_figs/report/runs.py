@@ -10,7 +10,7 @@ from paper_figs.report import markup
 from theory.tightness_table import tabulate
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
+    from collections.abc import Container, Iterable, Sequence
 
     from paper_figs.verdicts import Row
 
@@ -51,11 +51,18 @@ def _run(name: str, rows: Sequence[Row], shown: Container[str]) -> str:
         for reason, keys in why.items()
     )
     missing = f"<p>Not claimed:</p><ul>{reasons}</ul>" if reasons else ""
-    instead = "".join(
-        f"<li>{escape(line)}</li>" for line in dict.fromkeys(x for row in rows for x in row.instead)
+    weaker = _listed("Weaker conditions than (E) that hold instead", (x for row in rows for x in row.weaker))
+    unmet = _listed(
+        "Weaker conditions than (E) not found to hold, even at the last step",
+        (x for row in rows for x in row.unmet),
     )
-    weaker = f"<p>Weaker conditions that hold instead:</p><ul>{instead}</ul>" if instead else ""
-    return markup.fold(f"<strong>{escape(name)}</strong>: {summary}", table + missing + weaker)
+    return markup.fold(f"<strong>{escape(name)}</strong>: {summary}", table + missing + weaker + unmet)
+
+
+def _listed(title: str, lines: Iterable[str]) -> str:
+    """Give a heading and each line once; nothing where there are none."""
+    items = "".join(f"<li>{escape(line)}</li>" for line in dict.fromkeys(lines))
+    return f"<p>{title}:</p><ul>{items}</ul>" if items else ""
 
 
 def tightness_table(rows: Sequence[Row]) -> str:
