@@ -1,4 +1,4 @@
-r"""Figure 3: the distance in direction, 1 - cos(W_t, W_mm), between its proved bounds and its asymptote.
+r"""Figure 3: the distance in direction, 1 - cos(W_t, W_mm), its proved upper bounds, and its asymptote.
 
 Theorem A(iii) bounds it a posteriori (through the recorded path) and a priori (through t alone), Theorems B
 and C sharply from their own t0 on; the exact constant predicts t^2 (1 - cos) in the limit. The paper's rate
@@ -7,6 +7,7 @@ t^(-1/2) is that of ||W_t/||W_t|| - W_mm/||W_mm|| ||, whose square is 2 (1 - cos
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -18,7 +19,8 @@ import theory
 from numerics.errors import AttnratesError
 from paper_figs import captions, experiments, style
 from paper_figs.figures import Part, Workshop
-from paper_figs.runs import Setting
+from paper_figs.runs import Setting, train
+from theory.assumptions import check_all
 from theory.predict import predict
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from numerics.run import Run
 
 OBSERVED, ASYMPTOTE, GUIDE = "observed", "asymptote", "slope"
+FEW = 20  # steps that show how long the first ones are, the longest
 HIGHEST = 2.0  # 1 - cos is never more: a bound above says nothing
 GUIDE_AT_START, GUIDE_SPAN = 1e-5, (0.05, 0.8)  # where there is room for the slope; shares of the last step
 
@@ -167,6 +170,53 @@ def _legend(curves: pd.DataFrame) -> list[Line2D]:
     ]
 
 
+def _where(part: Part, frame: pd.DataFrame) -> str:
+    """Say where bounds begin that do not do so at once, and for which rules there is no sharp one."""
+    said = ""
+    curves = {key: curve.set_index("step")["value"] for key, curve in frame.groupby(["series", "rule"])}
+    sharp = [setting.rule for setting in part.settings if ("sharp", setting.rule) in curves]
+    if sharp:
+        starts = [
+            f"$t={curves['sharp', rule].index[0]}$ on for {captions.RULE_NAMES[rule]}" for rule in sharp
+        ]
+        said += (
+            f" The sharp bound is drawn from {captions.listed(starts)}, after the first recorded $t_0$ at "
+            "which its condition on the start is met"
+        )
+        without = _long_steps(part, set(sharp))
+        said += f"; {without}." if without else "."
+    for setting in part.settings:
+        bound = curves.get(("a-priori", setting.rule))
+        if bound is not None and bound.iloc[0] > HIGHEST:
+            low = bound.index[bound <= HIGHEST]
+            until = f"until $t={low[0]}$" if len(low) else "throughout"
+            said += (
+                f" The a-priori bound of {captions.RULE_NAMES[setting.rule]} is above ${HIGHEST:g}$, and the "
+                f"panel, {until}."
+            )
+    return said
+
+
+def _long_steps(part: Part, sharp: set[str]) -> str:
+    """Say which rules lack a sharp bound because their steps are longer than it allows."""
+    long, limit = [], 0.0
+    for setting in part.settings:
+        if setting.rule not in sharp:
+            run = train(replace(setting, steps=FEW), problem=setting.problem())
+            check = check_all(run, ("short steps",))["short steps"]
+            if check.state == "fails" and check.value is not None:
+                long.append(captions.RULE_NAMES[setting.rule])
+                limit = check.value[0]
+    if not long:
+        return ""
+    have = "has" if len(long) == 1 else "have"
+    return (
+        f"{captions.listed(long)} {have} none, since it needs steps below "
+        f"$2g^*/R_B^2={captions.number(limit, 3)}$, with $R_B$ the largest part of a constraint across "
+        r"$W_{\mathrm{mm}}$"
+    )
+
+
 def caption(part: Part, frame: pd.DataFrame) -> str:
     """Say what the curves are, with the predicted constants."""
     first = part.settings[0]
@@ -180,8 +230,8 @@ def caption(part: Part, frame: pd.DataFrame) -> str:
     return (
         f"Distance in direction to the max-margin solution on "
         f"{captions.data_set(first, margin=True)}, {captions.seeds([first.seed])}, from $W_0=0$: "
-        f"{steps}, between the bounds proved for them: a "
-        "posteriori (global-direction, through the recorded path), a priori (through $t$ alone) and sharp."
-        f"{predicted} The straight line has the slope of the paper's rate, $t^{{-1/2}}$ for "
+        f"{steps}, and the upper bounds proved for them: a posteriori (global-direction, through the "
+        f"recorded path), a priori (through $t$ alone) and sharp.{_where(part, frame)}{predicted} The "
+        "straight line has the slope of the paper's rate, $t^{-1/2}$ for "
         r"$\|W_t/\|W_t\|-W_{\mathrm{mm}}/\|W_{\mathrm{mm}}\|\|=\sqrt{2(1-\cos)}$."
     )

@@ -32,6 +32,7 @@ RULES: dict[str, tuple[float, float]] = {"gd": (1.0, 0.0), "ngd": (0.3, 2 / 3), 
 BOUNDS = {"loss": ("joint-loss-rate", "joint-loss"), "direction_gap": ("joint-direction",)}
 OTHERS_LEAVE = 1.35  # (a) shows so many times the last value of normalized GD: a faster rule leaves the panel
 MARGIN, ALIGNMENT = "margin_gap", "decoder_direction_gap"
+BAND: Any = {"linewidth": 4, "alpha": 0.3, "zorder": 1.5}  # how (d) shows the decoder's direction
 
 
 def parts(*, quick: bool = False) -> dict[str, Part]:
@@ -106,9 +107,8 @@ def draw(frame: pd.DataFrame) -> Figure:
             _bound_curve(direction, look, part["step"], part["bound_direction_gap"])
             _curve(attention, look, part["step"], -part["log_attention_gap"])
             _curve(decoder, look, part["step"], part[MARGIN].clip(lower=1e-16))
-            decoder.plot(
-                part["step"], part[ALIGNMENT], color=look.color, linestyle=(0, (1, 1)), linewidth=0.9
-            )
+            # Wider and pale, below the other: seen where both go the same way, as under a strong signal.
+            decoder.plot(part["step"], part[ALIGNMENT], color=look.color, **BAND)
         last = frame.loc[frame["rule"] == "ngd", "minus_log_loss"].iloc[-1]
         loss.set(xlim=(1, root.max()), ylim=(0, OTHERS_LEAVE * last))
         loss.set(xlabel="$t^{1/3}$", ylabel=r"$-\log L(W_t,u_t)$")
@@ -144,7 +144,7 @@ def _bound_curve(ax: Axes, look: style.Look, x: Any, y: Any) -> None:
 
 
 def _guide(ax: Axes, lowest: float) -> None:
-    """Draw the slope of the paper's rate in the lower left corner, where no run is so early."""
+    """Draw the slope of one over the squared path of normalized GD, where no run is so early."""
     steps = np.array([2.0, 40.0])
     values = lowest * (2 / lowest) ** 0.25 * (steps / steps[0]) ** (-2 / 3)
     ax.plot(steps, values, color="0.35", linewidth=0.8)
@@ -176,9 +176,8 @@ def _legend(frame: pd.DataFrame) -> list[Line2D]:
     if frame[["bound_minus_log_loss", "bound_direction_gap"]].notna().any(axis=None):
         handles.append(Line2D([], [], color="0.3", linestyle=":", label="(a), (b): proved bound"))
     solid = Line2D([], [], color="0.3", linewidth=0.9, label=r"(d): $1-$ margin of $u$ / largest margin")
-    dotted = Line2D([], [], color="0.3", linestyle=(0, (1, 1)), linewidth=0.9)
-    dotted.set_label(r"(d): $1-\cos(u_t,u_{\mathrm{mm}})$")
-    return [*handles, solid, dotted]
+    band = Line2D([], [], color="0.3", **BAND, label=r"(d): $1-\cos(u_t,u_{\mathrm{mm}})$")
+    return [*handles, solid, band]
 
 
 def _dotted(frame: pd.DataFrame) -> str:
@@ -191,7 +190,23 @@ def _dotted(frame: pd.DataFrame) -> str:
         )
         if frame[column].notna().any()
     ]
-    return f" Dotted, where claimed: the best bound of {captions.listed(claimed)}." if claimed else ""
+    if not claimed:
+        return ""
+    return (
+        " Dotted in (a) and (b), where claimed and from their own $t_0$ on: the best bound of "
+        f"{captions.listed(claimed)}."
+    )
+
+
+def _vacuous(frame: pd.DataFrame) -> str:
+    """Say why the bound on the loss under Polyak becomes vacuous, where it does."""
+    bound = frame.loc[frame["rule"] == "polyak"].set_index("step")["bound_minus_log_loss"].dropna()
+    if bound.empty or not (bound.iloc[0] > 0 and bound.min() <= 0):
+        return ""
+    return (
+        f" That on the loss under Polyak says nothing from $t={bound.index[bound <= 0][0]}$ on, below $0$: "
+        "a term of it grows with the sum of the squared steps of $u$, which without decay outgrows the gain."
+    )
 
 
 def rate(frame: pd.DataFrame) -> tuple[float, float]:
@@ -215,7 +230,9 @@ def caption(part: Part, frame: pd.DataFrame) -> str:
         f"normalized GD $-\\log L/t^{{1/3}}$ stays between ${captions.number(low, 3)}$ and "
         f"${captions.number(high, 3)}$ over the last decade; Polyak, whose steps do not decay, leaves the "
         "panel. (b) The distance of $W$ in direction from the max-margin solution of the tokens that are "
-        f"optimal in the end, ${captions.number(last['direction_gap'], 2)}$ for normalized GD. (c) The "
+        f"optimal in the end, ${captions.number(last['direction_gap'], 2)}$ for normalized GD; the grey line "
+        "has the slope of $t^{-2/3}$, one over the square of the path that it has gone. (c) The "
         f"attention off these tokens: the {_found(frame)}. (d) The decoder: how far its margin on them is "
-        f"below the largest, and its direction from that of its own max margin.{_dotted(frame)}"
+        "below the largest (lines), and the distance in direction from its own max margin (pale bands)."
+        f"{_dotted(frame)}{_vacuous(frame)}"
     )

@@ -82,6 +82,23 @@ def test_what_is_not_claimed_is_left_out():
     direction_rate.draw(frame)
 
 
+def test_the_caption_says_where_bounds_begin_and_for_which_rules_there_is_no_sharp_one(made):
+    frame, part = made[1], direction_rate.parts(quick=True)["gaussian"]
+    text = direction_rate.caption(part, frame)
+    assert "between the bounds" not in text
+    first = curve(frame, "sharp", "ngd").index[0]
+    assert f"The sharp bound is drawn from $t={first}$ on for normalized GD" in text
+    assert "GD and Polyak have none, since it needs steps below $2g^*/R_B^2=0.126$" in text
+    bound = curve(frame, "a-priori", "polyak")
+    inside = bound.index[bound <= 2][0]
+    assert inside > 1
+    assert f"The a-priori bound of Polyak is above $2$, and the panel, until $t={inside}$." in text
+    late = frame[(frame["series"] != "sharp") & ((frame["series"] != "a-priori") | (frame["step"] >= inside))]
+    text = direction_rate.caption(part, late)
+    assert "drawn from" not in text
+    assert "the panel" not in text
+
+
 def test_quick_is_shorter():
     steps = [
         {x.steps for x in direction_rate.parts(quick=quick)["gaussian"].settings} for quick in (True, False)

@@ -89,6 +89,33 @@ def test_the_picture_shows_every_rule_in_every_panel(made, part):
             assert len(rows) > 15, rule  # a curve, not a line squeezed onto an axis
 
 
+@pytest.mark.parametrize("part", joint_training.DATA)
+def test_the_caption_names_every_line(made, part):
+    frame = made[1][part]
+    text = joint_training.caption(joint_training.parts(quick=True)[part], frame)
+    assert "the grey line has the slope of $t^{-2/3}$" in text
+    assert "Dotted in (a) and (b), where claimed" in text
+    assert "(pale bands)" in text
+    bound = curve(frame, "polyak", "bound_minus_log_loss")
+    falls = len(bound) > 0 and bound.iloc[0] > 0 and bound.min() <= 0
+    assert falls == (part == "weak-signal")
+    said = "That on the loss under Polyak says nothing from"
+    assert (said in text) == falls
+    if falls:
+        assert f"{said} $t={bound.index[bound <= 0][0]}$ on" in text
+
+
+@pytest.mark.parametrize("part", joint_training.DATA)
+def test_both_distances_of_the_decoder_are_seen(made, part):
+    figure = joint_training.draw(made[1][part])
+    lines = figure.axes[3].lines
+    bands = [line for line in lines if line.get_alpha()]
+    others = [line for line in lines if not line.get_alpha()]
+    assert len(bands) == len(others) == len(RULES)
+    assert min(line.get_linewidth() for line in bands) > 2 * max(line.get_linewidth() for line in others)
+    assert not any(line.get_linestyle() == ":" for line in lines)
+
+
 def test_quick_is_shorter():
     for quick, steps in ((True, 3_000), (False, 100_000)):
         for part in joint_training.parts(quick=quick).values():
