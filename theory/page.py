@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, get_args
 
 from numerics.errors import InputError
 from theory.notation import always, each_sequence
@@ -15,6 +15,7 @@ from theory.proof.terms import Formula, Term
 
 Status = Literal["proved", "proved-given", "claimed", "observed", "failed"]
 Sense = Literal["upper", "lower"]
+Kind = Literal["lemma", "theorem", "corollary", "claim"]
 
 
 class ProofError(Exception):
@@ -66,13 +67,14 @@ class Theorem:
         rate: what it says of a run, if it does.
 
     Raises:
-        InputError: a part is of another type, the key cannot name a file, or the statement does not print the
-            claim, so that it could say anything.
+        InputError: a part is of another type, the key cannot name a file, another kind, words that cannot be
+            printed and so could hide others, a given fact that is no hypothesis, or a statement that does not
+            print the claim, so that it could say anything.
     """
 
     key: str
     title: str
-    kind: Literal["lemma", "theorem", "corollary", "claim"]
+    kind: Kind
     reference: str
     statement: str
     hypotheses: Mapping[str, Formula]
@@ -88,6 +90,11 @@ class Theorem:
         for name in ("title", "reference", "statement"):
             if type(getattr(self, name)) is not str:
                 raise InputError(f"{self.key}: the {name} must be text")
+            if not getattr(self, name).isprintable():  # it reaches the terminal
+                raise InputError(f"{self.key}: the {name} must be one line of printable text")
+        if type(self.kind) is not str or self.kind not in get_args(Kind):
+            kinds = ", ".join(get_args(Kind))
+            raise InputError(f"{self.key}: the kind must be one of {kinds}, not {self.kind!r}")
         # Anything else than a formula could claim to equal one, and be printed as another.
         if self.claim is not None and type(self.claim) is not Formula:
             raise InputError(f"{self.key}: the claim must be a formula of the kernel")
@@ -96,6 +103,14 @@ class Theorem:
         hypotheses = dict(self.hypotheses)
         if not all(type(k) is str and type(v) is Formula for k, v in hypotheses.items()):
             raise InputError(f"{self.key}: hypotheses must be names with formulas of the kernel")
+        for name in hypotheses:
+            if not name.strip() or not name.isprintable():
+                raise InputError(f"{self.key}: a hypothesis's name must be printable text, not {name!r}")
+        if type(self.given) is not tuple or not all(type(name) is str for name in self.given):
+            raise InputError(f"{self.key}: given must be a tuple of names of hypotheses")
+        for name in self.given:
+            if name not in hypotheses:
+                raise InputError(f"{self.key}: given names {name!r}, which is none of the hypotheses")
         object.__setattr__(self, "hypotheses", MappingProxyType(hypotheses))
 
     @property

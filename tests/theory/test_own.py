@@ -174,6 +174,16 @@ class Agreeable(tuple):
         ({"title": 3}, "title"),
         ({"key": "../elsewhere"}, "key"),
         ({"key": ""}, "key"),
+        ({"kind": "theorem, proved", "prove": None}, "kind"),
+        ({"given": ("nonexistent",)}, "given names 'nonexistent'"),
+        ({"given": ["nonexistent"]}, "given"),
+        ({"title": "a\x1b[2Kb"}, "title"),
+        ({"reference": "our own\rtheorem"}, "reference"),
+        ({"statement": "If so:\n{claim}"}, "statement"),
+        ({"statement": "\u202e{claim}"}, "statement"),
+        ({"key": "mine\n"}, "key"),
+        ({"claim": None, "statement": "s", "hypotheses": {"H\x1b[8m": real(1) < 0}}, "hypothesis's name"),
+        ({"claim": None, "statement": "s", "hypotheses": {" ": real(1) < 0}}, "hypothesis's name"),
     ],
 )
 def test_an_ill_formed_page_is_refused(change, names):
