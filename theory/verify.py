@@ -220,7 +220,12 @@ def report_on(page: Theorem, words: Mapping[str, str] | None = None) -> TheoremR
 
 
 def known_as(page: Theorem) -> str | None:
-    """What the project's texts call a page: "our Theorem A(i)", "our Lemma 1"; None where it has no name."""
+    """What the project's texts call a page: "our Theorem A(i)", "our Lemma 1"; None where it has no name.
+
+    A page of one's own has none, whatever its reference says.
+    """
+    if not _ours(page):
+        return None
     name = re.split("[;,:]", page.reference)[0]
     if not re.match(r"our (Theorems?|Lemmas?|corollaries of Theorem) \w", name):
         return None
@@ -228,11 +233,19 @@ def known_as(page: Theorem) -> str | None:
 
 
 def instead(page: Theorem) -> tuple[str, ...]:
-    """The pages that a claim of the paper names: each proves a form of it with explicit constants."""
+    """The pages that a claim of the paper names: each proves a form of it with explicit constants.
+
+    None for a page of one's own: nobody has compared what it says with them.
+    """
     named = re.search(r"With explicit constants[^:]*: ([^.]*)\.", page.statement)
-    if page.prove is not None or not named:
+    if page.prove is not None or not named or not _ours(page):
         return ()
     return tuple(key for key in named[1].split(", ") if key in catalog.theorems())
+
+
+def _ours(page: Theorem) -> bool:
+    """Whether it is a page of this package, whose words about itself were compared with its claim."""
+    return catalog.theorems().get(page.key) is page
 
 
 def verify(

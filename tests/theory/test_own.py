@@ -13,7 +13,7 @@ from theory.notation import R, path_length, separator_path, t
 from theory.own import load
 from theory.page import ProofError
 from theory.proof.terms import number, real
-from theory.verify import report_on
+from theory.verify import instead, known_as, report_on
 
 REFUSED = (InputError, TypeCheckError)  # in the tests annotations are checked as well, and first
 PAGE = """import dataclasses
@@ -62,6 +62,19 @@ def test_words_on_symbols_change_what_is_read_and_nothing_that_is_checked(tmp_pa
     assert [symbol for symbol, _ in one.symbols] == [symbol for symbol, _ in two.symbols]
     same = {"symbols": (), "seconds": 0.0}
     assert dataclasses.replace(one, **same) == dataclasses.replace(two, **same)
+
+
+def test_the_words_of_an_own_page_do_not_vouch_for_it(attnrates, tmp_path):
+    """Only a page of this package bears a name of the project, or has pages proved in its place."""
+    ours = [page for page in theory.theorems().values() if known_as(page) or instead(page)]
+    assert any(map(known_as, ours))
+    assert any(map(instead, ours))
+    for page in ours:
+        own = dataclasses.replace(page, key=f"mine-{page.key}")
+        assert (known_as(own), instead(own)) == (None, ())
+    own = write(tmp_path, PAGE.replace("'mine'", "'mine', reference='our Theorem A(iii)'"))
+    assert attnrates("verify", "mine", "--theory", own).out.startswith("mine: ")
+    assert attnrates("verify", "Theorem A(iii)", "--theory", own).code == 2
 
 
 def test_what_is_no_python_file_is_refused(tmp_path):
