@@ -79,3 +79,43 @@ def test_a_failure_ends_the_phase():
     with pytest.raises(KeyError), progress.phase("checking", console):
         raise KeyError
     assert progress._open == []
+
+
+@pytest.mark.parametrize("name", ["figures", "reproduce"])
+def test_the_name_of_a_run_stays_on_one_line_in_a_pipe(attnrates, tmp_path, monkeypatch, name):
+    run = "gaussian_n=8-ngd-0.3t^-0.6666666666666666-joint-ngd-0.3t^-0.6666666666666666-100000-gram-seed0"
+
+    def make(*_, say, err, **__):
+        assert err.stderr
+        say(f"trained {run}")
+        return []
+
+    monkeypatch.setattr("paper_figs.figures.make", make)
+    if name == "figures":
+        told = attnrates("figures", "--only", "tightness", "--out", tmp_path).err
+    else:
+        from paper_figs import reproduce
+
+        console = piped()
+        reproduce.draw(tmp_path, quick=True, console=console, err=Console(stderr=True))
+        told = console.file.getvalue()
+    assert f"trained {run}" in told.splitlines()
+
+
+def test_figures_tell_of_their_phases(tmp_path, monkeypatch):
+    from paper_figs import figures, tightness
+
+    part = tightness.parts(quick=True)["gaussian"]
+    few = figures.Part(settings=part.settings[:2])
+    monkeypatch.setattr(tightness, "parts", lambda *, quick: {"gaussian": few})
+    console = piped()
+    figures.make("tightness", tmp_path, tmp_path / "runs", quick=True, err=console)
+    assert [line for line in console.file.getvalue().splitlines() if not line.endswith(" s")] == [
+        "computing tightness-gaussian",
+        "training 0 of 2",
+        "checking 0 of 2",
+        "drawing tightness-gaussian",
+    ]
+    again = piped()
+    figures.make("tightness", tmp_path, tmp_path / "runs", quick=True, err=again)
+    assert again.file.getvalue() == ""  # unchanged
