@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from numerics.errors import InputError
 from theory import catalog
 from theory import notation as nt
 from theory.macros import CONSTANTS, macros
@@ -35,20 +36,52 @@ def test_a_constant_is_spelt_out() -> None:
     assert r"\newcommand{\ratesConstantPathLength}{E_{t} = \sum_{s<t} e_{s}}" in text
 
 
-def test_a_statement_is_escaped_outside_its_formulas() -> None:
-    page = Theorem(
-        key="own-1",
+def own(key: str, statement: str = "{claim}") -> Theorem:
+    claim = symbol("x") <= nt.N
+    return Theorem(
+        key=key,
         title="t",
         kind="lemma",
         reference="r",
-        statement="100% of a_b & $c_d$: {claim}.",
+        statement=statement,
         hypotheses={},
-        claim=symbol("x") <= nt.N,
+        claim=claim,
         prove=None,
     )
-    own = macros({"own-1": "claimed"}, {"own-1": page})
-    assert r"{\ratesOwnOneStatement}{100\% of a\_b \& $c_d$: $x \le N$.}" in own
-    assert "Constant" not in own
+
+
+def test_a_statement_is_escaped_outside_its_formulas() -> None:
+    page = own("own-1", "100% of a_b & $c_d$: {claim}.")
+    made = macros({"own-1": "claimed"}, {"own-1": page})
+    assert r"{\ratesOwnOneStatement}{100\% of a\_b \& $c_d$: $x \le N$.}" in made
+    assert "Constant" not in made
+
+
+@pytest.mark.parametrize("keys", [("a-1", "A-1"), ("a-1", "a.1"), ("growth", "growth-status")])
+def test_two_keys_of_one_macro_are_refused(keys) -> None:
+    pages = {key: own(key) for key in keys}
+    with pytest.raises(InputError, match=f"the keys {keys[0]} and {keys[1]} both give"):
+        macros(dict.fromkeys(keys, "claimed"), pages)
+    for key in keys:
+        assert "Status" in macros({key: "claimed"}, pages)
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        r"$}\renewcommand{\ratesMineStatus}{proved}\ratesX{$",
+        r"$\frac{1}{2$",
+        r"$1}$",
+        r"$1 % 2$",
+        r"$1\$",
+        "a lone $",
+        "$$1$$",
+    ],
+)
+def test_a_formula_that_runs_on_is_refused(formula) -> None:
+    with pytest.raises(InputError, match="mine: the statement has a formula that does not end"):
+        macros({"mine": "claimed"}, {"mine": own("mine", "{claim} " + formula)})
+    assert r"$\{5\%\}$" in macros({"mine": "claimed"}, {"mine": own("mine", r"{claim} $\{5\%\}$")})
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex is installed")
