@@ -143,7 +143,7 @@ def _show(
     width = len(str(report.own_steps))
     dropped = _dropped(page, found)
     for step in found:
-        reason = _reason(step, dropped.get(step.number, []))
+        reason = _reason(step, dropped.get(step.number, ""))
         _indented(f"{step.number:{width}}  {plain(step.conclusion, notation)}   [{reason}]", hang=width + 2)
     known = inference_rules()
     if rules := [(rule, known[rule]) for rule in report.rules if rule in known]:
@@ -188,34 +188,41 @@ def _part(title: str, lines: Iterable[str]) -> None:
         _indented(line)
 
 
-def _reason(step: Step, dropped: list[int]) -> str:
+def _reason(step: Step, dropped: str) -> str:
     if step.page:
         return f"by {step.page}"
     if step.hypothesis:
         return f"hypothesis: {step.hypothesis}"
     if dropped:
-        return f"{step.rule}, dropped in {', '.join(map(str, dropped))}"
+        return f"{step.rule}, {dropped}"
     return f"{step.rule} {', '.join(map(str, step.premises))}".strip()
 
 
-def _dropped(page: Theorem, found: list[Step]) -> dict[int, list[int]]:
-    """Number of a step that assumes what is no hypothesis -> the steps from which it is dropped."""
-    own = [step for step in found if step.rule == "assume" and not step.hypothesis]
-    assumed = {step.conclusion: step.number for step in own}
+def _dropped(page: Theorem, found: list[Step]) -> dict[int, str]:
+    """Number of a step that assumes what is no hypothesis -> in which steps it is dropped or instantiated."""
+    below: dict[int, set[Step]] = {}  # what assumes something, among all that a step rests on
+    for step in found:
+        below[step.number] = set().union(*(below[n] for n in step.premises))
+        if step.rule == "assume" and not step.hypothesis:
+            below[step.number].add(step)
     places = {
         (step.rule, step.conclusion, frozenset(found[n - 1].conclusion for n in step.premises)): step.number
         for step in found
-        if step.rule != "instantiate"  # it renames what is assumed
     }
-    where: dict[int, set[int]] = {}
+    where: dict[int, dict[str, set[int]]] = {}
     for node in ancestry(page.proved()):
         place = places.get((node.rule, node.conclusion, frozenset(p.conclusion for p in node.premises)))
         if place is None:
             continue
+        how = "instantiated" if node.rule == "instantiate" else "dropped"
         lost = {h for premise in node.premises for h in premise.hypotheses} - set(node.hypotheses)
-        for hypothesis in lost & assumed.keys():
-            where.setdefault(assumed[hypothesis], set()).add(place)
-    return {number: sorted(steps) for number, steps in where.items()}
+        for step in below[place]:
+            if step.conclusion in lost:
+                where.setdefault(step.number, {}).setdefault(how, set()).add(place)
+    return {
+        number: ", ".join(f"{how} in {', '.join(map(str, sorted(at)))}" for how, at in sorted(ways.items()))
+        for number, ways in where.items()
+    }
 
 
 def _indented(text: str, *, hang: int = 2, within: int = 2, style: str = "") -> None:

@@ -219,6 +219,9 @@ def test_an_assumption_says_where_it_is_dropped(attnrates):
             assert "[sum_order " in lines[place]
             assert not re.search(rf"_\([^)]*{letter}", lines[place]), "it still speaks of what was assumed"
     assert "[assume]" not in out
+    other = attnrates("verify", "loss-decay").out
+    (place,) = re.findall(r"\[assume, instantiated in (\d+)\]", other)
+    assert re.search(rf"^ +{place}  .*\[instantiate ", other, re.MULTILINE)
 
 
 @pytest.mark.parametrize(
