@@ -31,9 +31,8 @@ from numerics._ball_layer import ExactProblem, Look, dot, logit_gaps, look_at, s
 from numerics._record import COLUMNS
 from numerics.errors import CertificationError, InputError
 from numerics.maxmargin.certificate import LARGEST_BITS, Certificate
-from numerics.problem import Problem
 from numerics.run import Run
-from numerics.steps import Rule
+from numerics.steps import NormalizedGD, Rule
 
 START_BITS = 192
 MAX_BITS = 16_384
@@ -113,14 +112,15 @@ class CertifiedRun:
         """What an error in the column is measured by, one a recorded step.
 
         The number itself, where it is positive by its nature; but at least 10^-6 of ||W_t|| for the residual
-        and 10^-12 for the direction gap, which vanish. At least 1 for a logarithm; and the step length, the
-        exponential of logarithms as large as log ||grad||, by e_t max(1, |log ||grad|||), which is the same.
+        and 10^-12 for the direction gap, which vanish. At least 1 for a logarithm; and the step length of
+        GD and Polyak, the exponential of logarithms as large as log ||grad||, by e_t max(1, |log ||grad|||),
+        which is the same.
         ||W_t|| for <W_t, M^>, R ||W_t|| for a logit gap, and for the separator path at least E_t/R, its
         least under equal scores.
         """
         names = dict.fromkeys((column, "weight_norm", "path_length", "log_gradient_norm"))
         rows = zip(*(self.balls[name] for name in names), strict=True)
-        return [_scale(column, dict(zip(names, row, strict=True)), self.run.problem) for row in rows]
+        return [_scale(column, dict(zip(names, row, strict=True)), self.run) for row in rows]
 
     def _compared(self) -> list[str]:
         return [name for name in ENCLOSED if name not in self.missing and name in self.run.recorded]
@@ -153,15 +153,15 @@ def _quotient(error: arb, scale: arb) -> float:
     return math.inf if scale.is_zero() else float((error / scale).upper())
 
 
-def _scale(column: str, row: Mapping[str, arb], problem: Problem) -> arb:
+def _scale(column: str, row: Mapping[str, arb], run: Run) -> arb:
     """See `CertifiedRun.scale`; `row` holds the column and what it may be measured by."""
     size, u = abs(arb(row[column].mid())), row["weight_norm"].mid()
-    if column == "step_length":
+    if column == "step_length" and not isinstance(run.rule, NormalizedGD):
         logs = abs(arb(row["log_gradient_norm"].mid()))
         return (size * logs.max(arb(1))).mid() if logs.is_finite() else size
     if column.startswith("log_"):
         return size.max(arb(1)).mid()
-    R = float(problem.constraint_norms.max())
+    R = float(run.problem.constraint_norms.max())
     floor = {
         "target_component": u,
         "residual_norm": u * 1e-6,
@@ -333,7 +333,7 @@ def _repeat(
                 "log_gradient_norm": wide_norm.log(),
                 "separator_excess": _NAN if target is None else excess_sum,
             }
-            _check_width(row, problem, radius, certificate is not None, bits, t)
+            _check_width(row, run, radius, certificate is not None, bits, t)
             rows.append(row)
             advance(t)
         c = seen.coefficients
@@ -410,9 +410,7 @@ def _extreme(balls: list[arb], pick: Any) -> arb:
     return out
 
 
-def _check_width(
-    row: dict[str, arb], problem: Problem, radius: float, target: bool, bits: int, t: int
-) -> None:
+def _check_width(row: dict[str, arb], run: Run, radius: float, target: bool, bits: int, t: int) -> None:
     """Raise _TooWideError for the widest ball of the row that misses the radius."""
     widest, name = arb(0), ""
     for column in ENCLOSED:
@@ -421,7 +419,7 @@ def _check_width(
             not target or (column == "direction_gap" and row["weight_norm"].is_zero())
         ):
             continue
-        scale = _scale(column, row, problem)
+        scale = _scale(column, row, run)
         if not ball.is_finite() or (scale.is_zero() and not ball.rad().is_zero()):
             raise _TooWideError(f"{column} is not bounded at step {t}", 2 * bits)
         if ball.rad() > radius * scale and ball.rad() / scale > widest:

@@ -17,6 +17,8 @@ from scipy.special import lambertw
 from theory.proof import normal
 from theory.proof.terms import Term
 
+ROUNDING = 2.0**-48
+"""What rounding may do to a quotient near 1 whose parts are sums of a few numbers of one sign."""
 canonical = lru_cache(maxsize=100_000)(normal.canonical)  # a bound is evaluated on many runs
 
 Values = Mapping[Term, Any]  # canonical subterm -> float, array over the recorded steps, or a call for it
@@ -83,7 +85,9 @@ def log_value(t: Term, values: Values, logs: Values) -> Any:
 def _log_product(t: Term, values: Values) -> Any:
     """The logarithm of a product; of a quotient near 1 by what is left when 1 is taken off.
 
-    In log((x + c)/(y + c)) a large c hides x - y from floats: there the two cancel as expressions first.
+    In log((x + c)/(y + c)) a large c hides x - y from floats: there the two cancel as expressions first. The
+    outcome is taken only where it is the quotient less 1 to within rounding: as expressions other terms may
+    cancel so badly that it is worse than what it replaces.
     """
     plain = np.asarray(value(t, values), dtype=float)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -92,9 +96,13 @@ def _log_product(t: Term, values: Values) -> Any:
     if len(under) != 1 or not (np.abs(plain - 1) < 0.5).any():
         return logs
     over = math.prod(factor for factor in t[1:] if factor[0] != "inv")
+    try:
+        difference = value(canonical(over - under[0]), values)
+    except KeyError:  # a composite was observed, its parts were not
+        return logs
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        excess = value(canonical(over - under[0]), values) / value(under[0], values)
-        return np.where(np.abs(plain - 1) < 0.5, np.log1p(excess), logs)
+        excess = difference / value(under[0], values)
+        return np.where(np.abs(excess - (plain - 1)) <= ROUNDING, np.log1p(excess), logs)
 
 
 def _look(t: Term, values: Values) -> Any:

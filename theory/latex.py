@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -44,11 +44,15 @@ Seen = dict[tuple[str, str], str]
 
 @dataclass(frozen=True)
 class _Scope:
-    """Where a node is printed: the notation, the letters of the binders around it, what is noted as seen."""
+    """Where a node is printed: the notation, the letters of the binders around it, what is noted as seen.
+
+    ``free`` are the letters that are free in the whole formula: no binder takes one of them.
+    """
 
     notation: Notation
     bound: Mapping[str, str] = field(default_factory=dict)
     seen: Seen | None = None
+    free: frozenset[str] = frozenset()
 
     def letter(self, name: str) -> str:
         return self.bound.get(name) or self.notation.letters.get(name, name)
@@ -88,14 +92,18 @@ def _bound_letter(x: Node, scope: _Scope) -> tuple[str, str]:
             wanted = [initial] if (initial := dom[1][:1].lower()).isalpha() else []
         elif dom[1] in ("J", "K"):
             wanted = [r"\tau", r"\rho"]
-    taken = set(scope.bound.values()) | {scope.letter(v) for _, v in free(x)}
-    letter = next(w for w in [*wanted, *"klabcdfhmquvwxyz"] if w not in taken)
-    return f"~print{len(scope.bound)}", letter
+    return f"~print{len(scope.bound)}", _fresh(x, [*wanted, *"klabcdfhmquvwxyz"], scope)
+
+
+def _fresh(x: Node, wanted: Iterable[str], scope: _Scope) -> str:
+    taken = {*scope.bound.values(), *scope.free, *(scope.letter(v) for _, v in free(x))}
+    return next(w for w in wanted if w not in taken)
 
 
 def latex(node: Node, notation: Notation = PACKAGE, seen: Seen | None = None) -> str:
     """LaTeX of a term, vector or formula; `seen` is given what is printed of symbols and operations."""
     scope = _Scope(notation, seen=seen)
+    scope = replace(scope, free=frozenset(scope.letter(v) for _, v in free(node)))
     return _formula(node, scope) if isinstance(node, Formula) else _at(node, _SUM, scope)
 
 
@@ -168,7 +176,8 @@ def _spelt(x: Node, allowed: int, scope: _Scope) -> str:
     if head == "num":
         q: Fraction = x[1]
         text = str(abs(q)) if q.denominator == 1 else rf"\tfrac{{{abs(q.numerator)}}}{{{q.denominator}}}"
-        return text if q >= 0 else _wrap(f"-{text}", _SUM, allowed)
+        level = _ATOM if q.denominator == 1 else _POWER
+        return _wrap(text, level, allowed) if q >= 0 else _wrap(f"-{text}", _SUM, allowed)
     if head in ("sym", "vsym"):
         return _named(x, scope)
     if head == "real":
@@ -192,14 +201,11 @@ def _spelt(x: Node, allowed: int, scope: _Scope) -> str:
         factors = [f for f in factors if f != ("num", 1)]
         over = [f[1] for f in factors if f[0] == "inv" and f != nt.margin]
         top = [f for f in factors if f[0] != "inv" or f == nt.margin]
-        level = _SUM if len(top) == 1 and over else _PRODUCT
-        numerator = r"\,".join(_at(f, level, scope) for f in top) or "1"
+        numerator = _product(top, scope, alone=bool(over)) or "1"
         if not over:
             return _wrap(numerator, _PRODUCT, allowed)
         scope.note("op", "inv", r"\frac{x}{y}")
-        level = _SUM if len(over) == 1 else _PRODUCT
-        denominator = r"\,".join(_at(f, level, scope) for f in over)
-        return _wrap(rf"\frac{{{numerator}}}{{{denominator}}}", _POWER, allowed)
+        return _wrap(rf"\frac{{{numerator}}}{{{_product(over, scope, alone=True)}}}", _POWER, allowed)
     if head == "pow":
         return _wrap(f"{_at(x[1], _ATOM, scope)}^{{{x[2]}}}", _POWER, allowed)
     if head == "inv":
@@ -210,7 +216,7 @@ def _spelt(x: Node, allowed: int, scope: _Scope) -> str:
         if x[1] == "sqrt":
             return rf"\sqrt{{{args[0]}}}"
         if x[1] == "exp":
-            return rf"e^{{{args[0]}}}"
+            return _wrap(rf"e^{{{args[0]}}}", _POWER, allowed)
         scope.note("op", x[1], _FUNCTIONS[x[1]])
         return rf"{_FUNCTIONS[x[1]]}\left({', '.join(args)}\right)"
     if head in ("sum", "vsum"):
@@ -223,14 +229,39 @@ def _spelt(x: Node, allowed: int, scope: _Scope) -> str:
     if head == "vscale" and x[1] == ("num", -1):
         return _wrap(f"-{_at(x[2], _POWER, scope)}", _SUM, allowed)
     if head == "vscale":
-        scalar = _at(x[1], _PRODUCT, scope)
+        scalar = _closed(x[1], scope)
         return _wrap(rf"{scalar}\,{_at(x[2], _POWER, scope)}", _PRODUCT, allowed)
     if head == "diff":
         scope.note("op", "diff", r"\frac{d}{dx}")
-        body = substitute(x[2], reals={x[1]: ((), Term(("sym", "~x")))})
-        at, scope = _at(x[3], _SUM, scope), scope.binding("~x", "x")
-        return rf"\frac{{d}}{{dx}}\Big|_{{x={at}}} \left[{_at(body, _SUM, scope)}\right]"
+        name, letter = f"~x{len(scope.bound)}", _fresh(x, "xyzuvwabcd", scope)
+        body = substitute(x[2], reals={x[1]: ((), Term(("sym", name)))})
+        at, scope = _at(x[3], _SUM, scope), scope.binding(name, letter)
+        return rf"\frac{{d}}{{d{letter}}}\Big|_{{{letter}={at}}} \left[{_at(body, _SUM, scope)}\right]"
     raise ValueError(f"no LaTeX for {x!r}")
+
+
+def _product(factors: list[Node], scope: _Scope, *, alone: bool) -> str:
+    """Factors side by side; one that stands ``alone`` between the braces of a fraction may be a sum."""
+    if alone and len(factors) == 1:
+        return _at(factors[0], _SUM, scope)
+    texts = [_closed(f, scope) for f in factors[:-1]] + [_at(f, _PRODUCT, scope) for f in factors[-1:]]
+    return r"\,".join(texts)
+
+
+def _closed(x: Node, scope: _Scope) -> str:
+    r"""A factor before others: a \sum at its end would be read as a sum over them too."""
+    return _wrap(_at(x, _PRODUCT, scope), _SUM if _ends_in_sum(x, scope) else _ATOM, _PRODUCT)
+
+
+def _ends_in_sum(x: Node, scope: _Scope) -> bool:
+    if x[0] == "mul":
+        factors = _flat(x, "mul")
+        if any(f[0] == "inv" and f != nt.margin for f in factors):
+            return False  # it stands in a fraction
+        return _ends_in_sum(factors[-1], scope)
+    if x[0] == "vscale":
+        return _ends_in_sum(x[2], scope)
+    return x[0] in ("sum", "vsum") and _known(x, replace(scope, seen=None)) is None
 
 
 def _flat(x: Node, head: str) -> list[Any]:

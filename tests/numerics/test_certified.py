@@ -211,6 +211,16 @@ def test_one_altered_number_is_found(certified: CertifiedRun, column: str) -> No
     assert altered.outside() == [(column, int(certified.steps[row]))]
 
 
+def test_a_given_step_length_is_measured_by_itself_however_small_the_gradient() -> None:
+    run = train(load("gaussian:n=2,T=3,d=20", seed=0), NormalizedGD(1000.0), steps=20, space="gram")
+    certified = certify(run)
+    assert np.min(certified.run.recorded["log_gradient_norm"]) < -1000
+    recorded = {name: np.array(values) for name, values in certified.run.recorded.items()}
+    recorded["step_length"][-1] *= 1 + 1e-6
+    altered = dataclasses.replace(certified, run=dataclasses.replace(certified.run, recorded=recorded))
+    assert ("step_length", int(certified.steps[-1])) in altered.outside()
+
+
 def test_precision_is_raised_until_the_radii_are_small() -> None:
     run = train(feasible_problem(1), NormalizedGD(0.5), steps=60, space="gram")
     low, high = certify(run, bits=64), certify(run, bits=1024)

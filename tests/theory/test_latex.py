@@ -1,14 +1,34 @@
 """Printing: LaTeX that says what the term says, sympy that computes what the term computes."""
 
+import math
 from fractions import Fraction
 
 import pytest
 import sympy
 
 from theory import notation as nt
-from theory.evaluate import log_value, value
-from theory.latex import latex, to_sympy
-from theory.proof.terms import Node, exp, forall, index, lambertw, log, maximum, norm, number, sqrt, symbol
+from theory.evaluate import canonical, log_value, value
+from theory.latex import Notation, latex, to_sympy
+from theory.proof.terms import (
+    Node,
+    Term,
+    diff,
+    eq,
+    exp,
+    finite,
+    forall,
+    index,
+    lambertw,
+    log,
+    maximum,
+    norm,
+    number,
+    real,
+    sqrt,
+    symbol,
+    total,
+    vector,
+)
 
 x, y, z = symbol("x"), symbol("y"), symbol("z")
 
@@ -63,9 +83,31 @@ def test_the_logarithm_of_a_quotient_near_one_keeps_its_digits() -> None:
     assert value(quotient, tiny) == pytest.approx(2e-20 / 500, rel=1e-12)
     assert value(quotient, {x: 3.0, y: 1.0, z: 0.0}) == pytest.approx(1.0986122886681098, rel=1e-15)
     assert value(log(x * y), {x: 1e-8, y: 1e8}) == pytest.approx(0.0, abs=1e-15)
+    square = log((x - y) ** 2 / z)  # expanded, its terms cancel worse
+    assert value(square, {x: 1e8 + 1, y: 1e8, z: 0.9}) == pytest.approx(-math.log(0.9), rel=1e-12)
+    seen = {canonical(x + y): 1.1, z: 1.0}  # the sum is observed, its terms are not
+    assert value(log((x + y) / z), seen) == pytest.approx(math.log(1.1), rel=1e-12)
 
 
 def test_two_signs_cancel() -> None:
     assert latex(-1 * (-x) * y) == "x\\,y"
     assert latex(-1 * nt.layer(number(0)).W) == "-W_{0}"
     assert latex(2 * (-1 * nt.M)) == "2\\,\\left(-W_{\\mathrm{mm}}\\right)"
+
+
+def test_what_is_printed_is_read_as_what_is_proved() -> None:
+    """A sum ends before a factor behind it; no bound letter is one that is free; powers of powers."""
+    i, j = index("i"), index("j")
+    plain = Notation()
+    whole = total(j, finite("I"), symbol("a", j))
+    assert latex(eq(whole * symbol("c", i), symbol("c", i) * whole), plain) == (
+        r"\left(\sum_{k\in I} a_{k}\right)\,c_{i} = c_{i}\,\sum_{k\in I} a_{k}"
+    )
+    assert latex((whole * x) / (whole * y), plain).count(r"\left(\sum") == 2
+    assert latex(whole * vector("v"), plain) == r"\left(\sum_{i\in I} a_{i}\right)\,v"
+    assert latex((2 * whole) * vector("v"), plain) == r"\left(2\,\sum_{i\in I} a_{i}\right)\,v"
+    assert latex(exp(x) ** 2) == r"\left(e^{x}\right)^{2}"
+    assert latex(Term(("mul", Term(("pow", Term(("num", Fraction(2, 3))), 2)), x))) == (
+        r"\left(\tfrac{2}{3}\right)^{2}\,x"
+    )
+    assert latex(diff(y, y * x, real(0))) == r"\frac{d}{dy}\Big|_{y=0} \left[y\,x\right]"
