@@ -37,12 +37,18 @@ def plain(node: Term | Formula | Node, notation: Notation = PACKAGE) -> str:
 
 
 def from_latex(text: str) -> str:
-    """Turn the LaTeX that this package prints into Unicode text; what it does not print raises ValueError."""
+    """Turn the LaTeX that this package prints into Unicode text.
+
+    What it does not print raises ValueError, and so does what is nested deeper than Python can follow.
+    """
     tokens = [
         ("\\" + (name or sign)) if name or sign else (" " if space else character)
         for name, sign, space, character in TOKEN.findall(text)
     ]
-    return re.sub(r" +", " ", _Reader(tokens).all()).strip()
+    try:
+        return re.sub(r" +", " ", _Reader(tokens).all()).strip()
+    except RecursionError:
+        raise ValueError("the formula is nested too deeply") from None
 
 
 def prose(text: str) -> str:

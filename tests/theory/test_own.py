@@ -77,6 +77,15 @@ def test_the_words_of_an_own_page_do_not_vouch_for_it(attnrates, tmp_path):
     assert attnrates("verify", "Theorem A(iii)", "--theory", own).code == 2
 
 
+def test_words_nested_too_deep_are_printed_as_they_are(attnrates, tmp_path):
+    deep = "'$' + 3000 * '{' + '$'"
+    text = PAGE.replace("'mine'", f"'mine', statement='{{claim}}' + {deep}") + f"SYMBOLS = {{'R': {deep}}}\n"
+    for key in ((), ("mine",)):
+        result = attnrates("verify", *key, "--theory", write(tmp_path, text), "--json")
+        assert (result.code, result.err.count("Error")) == (0, 0)
+        assert 3000 * "{" in result.out
+
+
 def test_what_is_no_python_file_is_refused(tmp_path):
     for path in (tmp_path / "none.py", tmp_path, write(tmp_path, "", "data.csv")):
         with pytest.raises(InputError, match=path.name):
