@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from theory import Theorem
     from theory.latex import Notation
+    from theory.proof.terms import Formula
 
 
 def derivation(key: str, *, json: bool, own: Path | None = None) -> int:
@@ -205,20 +206,19 @@ def _dropped(page: Theorem, found: list[Step]) -> dict[int, str]:
         below[step.number] = set().union(*(below[n] for n in step.premises))
         if step.rule == "assume" and not step.hypothesis:
             below[step.number].add(step)
-    places = {
-        (step.rule, step.conclusion, frozenset(found[n - 1].conclusion for n in step.premises)): step.number
-        for step in found
-    }
+    places: dict[tuple[str, Formula, frozenset[Formula]], list[int]] = {}  # one may stand twice
+    for step in found:
+        said = step.rule, step.conclusion, frozenset(found[n - 1].conclusion for n in step.premises)
+        places.setdefault(said, []).append(step.number)
     where: dict[int, dict[str, set[int]]] = {}
     for node in ancestry(page.proved()):
-        place = places.get((node.rule, node.conclusion, frozenset(p.conclusion for p in node.premises)))
-        if place is None:
-            continue
+        said = node.rule, node.conclusion, frozenset(premise.conclusion for premise in node.premises)
         how = "instantiated" if node.rule == "instantiate" else "dropped"
         lost = {h for premise in node.premises for h in premise.hypotheses} - set(node.hypotheses)
-        for step in below[place]:
-            if step.conclusion in lost:
-                where.setdefault(step.number, {}).setdefault(how, set()).add(place)
+        for place in places.get(said, ()):
+            for step in below[place]:
+                if step.conclusion in lost:
+                    where.setdefault(step.number, {}).setdefault(how, set()).add(place)
     return {
         number: ", ".join(f"{how} in {', '.join(map(str, sorted(at)))}" for how, at in sorted(ways.items()))
         for number, ways in where.items()

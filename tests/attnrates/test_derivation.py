@@ -222,6 +222,7 @@ def test_an_assumption_says_where_it_is_dropped(attnrates):
     other = attnrates("verify", "loss-decay").out
     (place,) = re.findall(r"\[assume, instantiated in (\d+)\]", other)
     assert re.search(rf"^ +{place}  .*\[instantiate ", other, re.MULTILINE)
+    assert "[assume]" not in attnrates("verify", "logistic-direction").out  # which makes the same one twice
 
 
 @pytest.mark.parametrize(
