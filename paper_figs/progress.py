@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+BESIDE = 12  # characters of a terminal's line for the spinner and the time
 EVERY = 20.0  # seconds between the lines where there is no terminal
 
 
@@ -67,7 +68,7 @@ class _Phase:
             self._print(str(self))
 
     def _description(self) -> str:
-        return f"{self}{f' {self.item}' if self.item else ''}"
+        return f"{self} {self.item}".strip()[: max(1, self.console.width - BESIDE)]
 
     def _print(self, text: str) -> None:
         self.console.print(text, markup=False, highlight=False, soft_wrap=True)

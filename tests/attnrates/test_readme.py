@@ -2,9 +2,12 @@
 
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from attnrates.sweep.grid import read
 from theory import theorems
@@ -72,6 +75,19 @@ def test_every_command_shown_exists(attnrates):
         for word in words[2:]:
             if word.startswith("--"):
                 assert word in text, line
+
+
+@pytest.mark.parametrize("target", ["setup", "language"])
+def test_what_takes_minutes_to_install_is_said_first(tmp_path, target):
+    for name in ("Makefile", "requirements.lock", "requirements-language.lock", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path)
+    lines = subprocess.run(
+        ["make", "-n", target], cwd=tmp_path, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    installs = [k for k, line in enumerate(lines) if "pip install" in line and "-r " in line]
+    said = [k for k, line in enumerate(lines) if line.startswith("echo") and "takes minutes" in line]
+    assert len(said) == len(installs) == {"setup": 1, "language": 2}[target]
+    assert all(before < after for before, after in zip(said, installs, strict=True))
 
 
 def test_every_make_target_shown_exists():

@@ -14,8 +14,8 @@ def piped():
     return Console(file=io.StringIO(), width=40)
 
 
-def terminal():
-    return Console(file=io.StringIO(), width=120, force_terminal=True, color_system=None)
+def terminal(width=120):
+    return Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None)
 
 
 def wait(console, text):
@@ -60,6 +60,13 @@ def test_a_terminal_shows_the_item_with_its_place_and_the_time():
         step("loss")
         wait(console, "proving 1 of 234 loss 0:00:0")
     assert progress._open == []
+
+
+def test_a_long_name_leaves_room_for_the_time_on_a_narrow_terminal():
+    console = terminal(width=40)
+    with progress.phase("training", console, total=9) as step:
+        step("gaussian_n=20_T=5_d=200_noise=0.25-gd-1-joint")
+        wait(console, "training 0 of 9 gaussian_n=2 0:00:0")
 
 
 @pytest.mark.parametrize("make", [piped, terminal])
