@@ -21,7 +21,7 @@ from numerics.steps import RULES, TorchOptimizer
 from paper_figs import runs
 from paper_figs.runs import MANIFEST
 from paper_figs.verdicts import NOT_CLAIMED, RATIO, SHARED, about_another_rule, explained, print_legend
-from paper_figs.wording import counted
+from paper_figs.wording import counted, printable
 from theory.certified_verdict import CertifiedVerdict, decide
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def check_certified(folder: Path, *, json: bool, every: bool = False) -> int:
             sound, open_runs = False, open_runs + 1
             results.append({"run": name, "certified": False, "skipped": False, "reason": str(error)})
             if not json:
-                console().print(Text(f"{name}: {error}", style="yellow"), soft_wrap=True)
+                console().print(Text(printable(f"{name}: {error}"), style="yellow"), soft_wrap=True)
             continue
         verdicts = [v for v in verdicts if not about_another_rule(v.hypotheses)]
         outside = certified.outside()
@@ -131,10 +131,11 @@ def _store(folder: Path, results: list[dict[str, Any]], *, quiet: bool) -> None:
         with atomic_write(place) as stream:
             stream.write((dumps(_finite(results), indent=2, allow_nan=False) + "\n").encode())
     except OSError as error:
-        Console(stderr=True).print(Text(f"not stored: {place}: {error.strerror or error}"), soft_wrap=True)
+        line = printable(f"not stored: {place}: {error.strerror or error}")
+        Console(stderr=True).print(Text(line), soft_wrap=True)
         return
     if not quiet:
-        console().print(Text(f"stored: {place}"), soft_wrap=True)
+        console().print(Text(printable(f"stored: {place}")), soft_wrap=True)
 
 
 def _to_dict(
@@ -176,7 +177,7 @@ def _print(
 ) -> bool:
     """Print one run's verdicts; whether theorems share lines."""
     out = console()
-    out.print(Text(name, style="bold"), soft_wrap=True)
+    out.print(Text(printable(name), style="bold"), soft_wrap=True)
     column, error = max(certified.float_error.items(), key=lambda pair: pair[1])
     out.print(
         Text(
@@ -208,7 +209,7 @@ def _print(
         out.print(table)
     checks = {key: check for v in verdicts for key, check in v.hypotheses.items() if check.state != "holds"}
     for key, check in checks.items():
-        out.print(Padding(Text(f"{key} {STATES[check.state]}: {check.detail}"), (0, 0, 0, 2)))
+        out.print(Padding(Text(printable(f"{key} {STATES[check.state]}: {check.detail}")), (0, 0, 0, 2)))
     return len(rows) < len(verdicts)
 
 
@@ -253,7 +254,7 @@ def _print_end(
     print_legend(words | explained((v.theorem, _missing(v)) for v in verdicts), out)
     out.print(Text(""))
     for name, reason in skipped.items():
-        out.print(Text(f"skipped {name}: {reason}", style="yellow"), soft_wrap=True)
+        out.print(Text(printable(f"skipped {name}: {reason}"), style="yellow"), soft_wrap=True)
     line = (
         f"{counted(checked, 'run')}: {counted(outcomes['holds'], 'bound')} proved to hold, "
         f"{outcomes['not claimed']} not claimed, {outcomes['tight'] + outcomes['undecided']} left open, "

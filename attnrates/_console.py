@@ -11,6 +11,7 @@ from typing import Any
 from rich.console import Console
 
 from numerics.progress import phase
+from paper_figs.wording import printable
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -37,4 +38,4 @@ def _finite(value: Any) -> Any:
 def spinner(name: str) -> Iterator[Callable[[str], None]]:
     """Show what is being done and for how long, if stderr is a terminal; yields how to say at what."""
     with phase(name, show=console(stderr=True).is_terminal) as say:
-        yield lambda item: say(f" {item}")
+        yield lambda item: say(f" {printable(item)}")

@@ -9,7 +9,7 @@ import numpy as np
 from attnrates._check import raise_refused
 from attnrates._console import print_json, spinner
 from paper_figs import runs
-from paper_figs.wording import counted
+from paper_figs.wording import counted, printable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,7 +74,7 @@ def _of(run: Run) -> dict[str, Any]:
 
 def _print(name: str, answer: dict[str, Any], *, every: bool) -> None:
     broken, wrong = answer["pairs"], answer["chosen_instead"]
-    print(name)
+    print(printable(name))
     if broken is None:
         print("  (N) is unknown or fails: there is no margin, or the problem is too large to enclose")
     elif not broken:

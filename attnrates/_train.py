@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from attnrates._console import console, spinner
 from numerics.errors import InputError
 from paper_figs import runs
+from paper_figs.wording import printable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,7 +70,7 @@ def train(
             problem = setting.problem()
         run, kept = runs.make(setting, out, problem=problem, device=device, progress=progress)
         for note in _notes(run):
-            print(f"{setting.data}, seed {setting.seed}: {note}", file=sys.stderr)
+            print(printable(f"{setting.data}, seed {setting.seed}: {note}"), file=sys.stderr)
         last = run.history.iloc[-1]
         verb = "kept" if kept else "trained"
         loss = (
@@ -78,7 +79,7 @@ def train(
             else f"log L {last['log_loss']:.4g}, {tokens(run)}"
         )
         print(
-            f"{verb} {os.path.join(out, setting.name)}: ||W|| {last['weight_norm']:.4g}, "
+            f"{verb} {printable(os.path.join(out, setting.name))}: ||W|| {last['weight_norm']:.4g}, "
             f"1-cos(W, W_mm) {last['direction_gap']:.3g}, {loss}"
         )
     return 0

@@ -492,10 +492,12 @@ def _interrupted(error: BaseException | None) -> bool:
 
 def _refuse(message: str, code: int) -> int:
     """One printable line on stderr."""
+    from paper_figs.wording import printable
+
     line = " ".join(message.split())
     if len(line) > LONGEST:
         line = f"{line[: LONGEST // 2]} ... {line[-LONGEST // 2 :]}"
-    print("attnrates: " + "".join(c if c.isprintable() else "?" for c in line), file=sys.stderr)
+    print(f"attnrates: {printable(line)}", file=sys.stderr)
     return code
 
 

@@ -13,7 +13,7 @@ from rich.text import Text
 from numerics.errors import InputError
 from numerics.steps import RULES
 from paper_figs import runs
-from paper_figs.wording import counted
+from paper_figs.wording import counted, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -226,7 +226,7 @@ def print_table(rows: Sequence[Row], console: Console, *, every: bool = False) -
         console.print(_table(width, header=True))
     shared = False
     for name, group in grouped.items():
-        console.print(Text(name, style="bold"), soft_wrap=True)
+        console.print(Text(printable(name), style="bold"), soft_wrap=True)
         shown = lines(group, every=every)
         shared = shared or len(shown) < len(group)
         if wide:
@@ -236,7 +236,7 @@ def print_table(rows: Sequence[Row], console: Console, *, every: bool = False) -
         reasons = [reason for row in group for reason in row.breach]
         reasons += [reason for row in group for reason in row.reasons]
         for reason in dict.fromkeys(reasons + [line for row in group for line in row.instead]):
-            console.print(Padding(Text(reason), (0, 0, 0, 2)))
+            console.print(Padding(Text(printable(reason)), (0, 0, 0, 2)))
     print_legend(_words(rows, shared=shared), console)
     console.print(Text("\n" + summary(rows)))
 
