@@ -126,7 +126,8 @@ class Run:
         target.parent.mkdir(parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent))
         try:
-            self.history.to_parquet(partial / "history.parquet", index=False)
+            with open(partial / "history.parquet", "wb") as stream:  # pyarrow opens no path but in UTF-8
+                self.history.to_parquet(stream, index=False)
             with open(partial / "arrays.npz", "wb") as stream:
                 np.savez(stream, allow_pickle=False, **self._arrays())
             self.problem.save(partial / "problem.npz")

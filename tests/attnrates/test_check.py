@@ -79,6 +79,31 @@ def test_one_run_alone(attnrates, made_runs):
     assert {row["run"] for row in json.loads(result.out)} == {GAUSSIAN}
 
 
+FORGING = (b"ok\n\n1 run: 99 bounds hold, 0 not claimed, 0 violated", b"red\x1b[31m", b"latin-\xe9")
+
+
+@pytest.mark.parametrize("flag", [(), ("--json",), ("--pairs",), ("--certified",)], ids=str)
+def test_a_name_forges_no_line_and_is_always_printed(attnrates, runs_copy, tmp_path, flag):
+    for name in FORGING:
+        shutil.copytree(runs_copy / GAUSSIAN, tmp_path / "set" / os.fsdecode(name))
+    own = [tmp_path / "set" / os.fsdecode(name) for name in FORGING] if not flag else []
+    for folder in (tmp_path / "set", *own):
+        result = attnrates("check", folder, *flag)
+        assert (result.code, result.err.count("Error")) == (0, 0)
+        assert not any(line.startswith("1 run: 99") for line in result.out.splitlines())
+        assert "\x1b[" not in result.out + result.err
+        result.out.encode("utf-8")  # strictly, as stdout does
+
+
+def test_train_names_its_folder_in_one_line(attnrates, tmp_path):
+    arguments = ("--data", "gaussian:n=2,T=2,d=4", "--rule", "ngd", "--step", "0.1", "--steps", "3")
+    for name in FORGING:
+        result = attnrates("train", *arguments, "--out", tmp_path / os.fsdecode(name))
+        assert (result.code, result.out.count("\n")) == (0, 1)
+        assert "\x1b" not in result.out
+        result.out.encode("utf-8")
+
+
 def test_a_violated_bound_exits_1_and_says_so(attnrates, runs_copy):
     forge(runs_copy / GAUSSIAN, target_component=0.01, weight_norm=0.01)
     result = attnrates("check", runs_copy)
