@@ -184,12 +184,22 @@ def find(folder: Path) -> list[Path]:
 
 
 def _places(folder: Path) -> Iterator[Path]:
-    """The folders of runs, and those that are not to be passed over: without a manifest, or closed to us."""
+    """The folders of runs, and those that are not to be passed over: without a manifest, or closed to us.
+
+    Links to folders are followed, after all else, and each real folder is gone through once: one that
+    several paths lead to goes by one without links if there is any, and no loop is without end.
+    """
     closed: list[OSError] = []
-    for path, folders, files in os.walk(folder, onerror=closed.append):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        if MANIFEST in files or set(files) >= PARTS:
-            yield Path(path)
+    seen: set[str] = set()
+    starts = [os.fspath(folder)]
+    for start in starts:  # grows by the links
+        for path, folders, files in os.walk(start, onerror=closed.append):
+            real = os.path.realpath(path)
+            folders[:] = [] if real in seen else sorted(name for name in folders if not name.startswith("."))
+            starts += filter(os.path.islink, (os.path.join(path, name) for name in folders))
+            if real not in seen and (MANIFEST in files or set(files) >= PARTS):
+                yield Path(path)
+            seen.add(real)
     yield from (Path(error.filename) for error in closed)
 
 

@@ -78,3 +78,23 @@ def test_find_skips_hidden_folders_and_goes_deep(tmp_path):
         (tmp_path / name).mkdir(parents=True)
         (tmp_path / name / "manifest.json").write_text("{}")
     assert [path.relative_to(tmp_path).as_posix() for path in runs.find(tmp_path)] == ["a/b/one", "two"]
+
+
+def test_links_to_folders_are_followed_and_each_run_is_found_once(tmp_path):
+    """Loops end; what lies outside is found through its link, what lies inside by its own path."""
+    for place in ("in/one", "out/two", "out/deep/three", "out/.hidden/four"):
+        (tmp_path / place).mkdir(parents=True)
+        (tmp_path / place / runs.MANIFEST).write_text("{}")
+    folder = tmp_path / "in"
+    (folder / "again").symlink_to("one")
+    (folder / "a-loop").symlink_to(".")
+    (folder / "nowhere").symlink_to("gone")
+    (folder / "itself").symlink_to("itself")
+    (folder / "far").symlink_to(tmp_path / "out")
+    (tmp_path / "out" / "back").symlink_to(folder)
+    (tmp_path / "out" / "deep" / "up").symlink_to("..")
+    found = [path.relative_to(folder).as_posix() for path in runs.find(folder)]
+    assert found == ["far/deep/three", "far/two", "one"]
+    (tmp_path / "link").symlink_to(folder)
+    assert [path.name for path in runs.find(tmp_path / "link")] == ["three", "two", "one"]
+    assert runs.find(folder / "again") == [folder / "again"]
