@@ -33,6 +33,8 @@ try:
     found = function(setting, check=check)
 except Exception as error:
     found = error
+except BaseException as error:  # the process must answer, whatever asks it to leave
+    found = RuntimeError(f"the cell leaves by {type(error).__name__} {error}".strip())
 with os.fdopen(answer, "wb") as stream:
     cloudpickle.dump(found, stream)
 os._exit(0)
@@ -42,7 +44,7 @@ os._exit(0)
 def compute(function: Callable[..., work.Outcome], setting: Setting, *, check: bool) -> work.Outcome:
     """Run function(setting, check=check) in a process of its own; its death gives an Outcome with its error.
 
-    Raises what the function raises.
+    Raises what the function raises; a RuntimeError that names it where that is an exit or an interrupt.
     """
     import cloudpickle  # type: ignore[import-untyped]
 
@@ -63,7 +65,7 @@ def compute(function: Callable[..., work.Outcome], setting: Setting, *, check: b
             with suppress(BrokenPipeError):  # it is dead already
                 process.stdin.write(call)
             answer = process.stdout.read()
-            died = _death(process.wait())
+            died = _death(process.wait(), answer)
         if not died:
             found = cloudpickle.loads(answer)
             if isinstance(found, Exception):
@@ -72,16 +74,16 @@ def compute(function: Callable[..., work.Outcome], setting: Setting, *, check: b
             return found
     return work.Outcome(
         work.code(),
-        error=f"its workers died, and {TRIES} processes that ran it alone, the last by {died}: "
-        "it may need more memory than there is",
+        error=f"its workers died, and {TRIES} processes that ran it alone, the last by {died}",
     )
 
 
-def _death(code: int) -> str:
-    """Say how a process ended that should not have."""
+def _death(code: int, answer: bytes) -> str:
+    """Say how a process ended that should not have; a signal often means want of memory, an exit does not."""
     if code >= 0:
-        return f"exit code {code}" if code else ""
+        return "" if code == 0 and answer else f"exit code {code} without a result"
     try:
-        return f"signal {signal.Signals(-code).name}"
+        name = signal.Signals(-code).name
     except ValueError:
-        return f"signal {-code}"
+        name = str(-code)
+    return f"signal {name}: it may need more memory than there is"

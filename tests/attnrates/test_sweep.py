@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import cloudpickle
@@ -412,6 +413,18 @@ def faulty(setting, *, check):
     raise OSError(f"seed {setting.seed}")
 
 
+def leaving(setting, *, check):
+    sys.exit("no more")
+
+
+def interrupted(setting, *, check):
+    raise KeyboardInterrupt
+
+
+def silent(setting, *, check):
+    os._exit(setting.seed)
+
+
 def orphan(setting, *, check):
     Path(setting.data).write_text(str(os.getpid()), encoding="utf-8")
     time.sleep(600)
@@ -423,8 +436,20 @@ def test_a_cell_apart_gives_the_same_or_says_how_it_died():
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
     error = apart.compute(shot, setting, check=False).error
     assert "the last by signal SIGTERM" in error
+    assert error.endswith("it may need more memory than there is")
     with pytest.raises(OSError, match="seed 3"):
         apart.compute(faulty, setting, check=False)
+
+
+def test_a_cell_apart_that_leaves_or_says_nothing_is_named():
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    setting = Setting(data="gaussian:n=2,T=2,d=4", rule="ngd", step=0.1, steps=5)
+    for function, says in ((leaving, "leaves by SystemExit no more"), (interrupted, "by KeyboardInterrupt$")):
+        with pytest.raises(RuntimeError, match=says):
+            apart.compute(function, setting, check=False)
+    for code in (0, 5):
+        error = apart.compute(silent, replace(setting, seed=code), check=False).error
+        assert error.endswith(f"the last by exit code {code} without a result")
 
 
 def test_a_cell_apart_ends_with_its_worker(tmp_path):
