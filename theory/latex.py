@@ -215,6 +215,8 @@ def _spelt(x: Node, allowed: int, scope: _Scope) -> str:
         args = [_at(a, _SUM, scope) for a in x[2:]]
         if x[1] == "sqrt":
             return rf"\sqrt{{{args[0]}}}"
+        if x[1] == "exp" and not scope.notation.package and "e" in scope.notation.letters:
+            return rf"\exp\left({args[0]}\right)"  # e is a name of the author's
         if x[1] == "exp":
             return _wrap(rf"e^{{{args[0]}}}", _POWER, allowed)
         scope.note("op", x[1], _FUNCTIONS[x[1]])

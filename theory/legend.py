@@ -74,7 +74,7 @@ def own_notation(names: Iterable[str]) -> Notation:
     """Names as their author wrote them: eta as a Greek letter, r_max with a subscript, others as they stand.
 
     No two names are printed alike: where the letters of two agree, both are spelt out, as is e0 beside e, of
-    which there may be an e at 0.
+    which there may be an e at 0, and a_t beside a, in quotes.
     """
     letters = {name: _letter(name) for name in sorted(set(names))}
     shown = Counter(map(from_latex, letters.values()))
@@ -83,7 +83,12 @@ def own_notation(names: Iterable[str]) -> Notation:
         for name, text in letters.items()
         if shown[from_latex(text)] == 1 and re.sub(r"(\d+|_\w+)?'*$", "", name) not in letters.keys() - {name}
     }
-    return Notation({name: text if name in clear else _verbatim(name) for name, text in letters.items()})
+    return Notation({name: text if name in clear else _quoted(name) for name, text in letters.items()})
+
+
+def _quoted(name: str) -> str:
+    text = _verbatim(name)
+    return text.replace("{", '{"', 1)[:-1] + '"}' if "_" in name else text
 
 
 def _letter(name: str) -> str:
@@ -105,10 +110,15 @@ def _verbatim(name: str) -> str:
 
 
 def _names(page: Theorem) -> set[str]:
+    return {name for _, name in kinds_of(page)}
+
+
+def kinds_of(page: Theorem) -> set[tuple[str, str]]:
+    """The kind ("sym", "vsym", "ix", "set") and name of what a page's claim and hypotheses speak of."""
     seen: Seen = {}
     for formula in _said(page):
         latex(formula, Notation(), seen)
-    return {name for kind, name in seen if kind != "op"}
+    return {(kind, name) for kind, name in seen if kind != "op"}
 
 
 def _said(page: Theorem) -> list[Formula]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import traceback
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.util import module_from_spec, spec_from_file_location
@@ -17,6 +18,7 @@ from typing import Any
 
 from numerics.errors import InputError
 from theory import catalog
+from theory.legend import kinds_of
 from theory.observation import Observation
 from theory.page import Theorem, forget_proofs
 
@@ -63,8 +65,8 @@ def load(path: Path) -> OwnTheory:
 
     Raises:
         InputError: no such file, a file that does not run, no page in it, two pages of one key, a key that a
-            page of this package has, or a page that is of a subclass of Theorem, which could say anything of
-            itself, or `SYMBOLS` that are no names with words.
+            page of this package has, a page that is of a subclass of Theorem, which could say anything of
+            itself, a name that stands for two things, or `SYMBOLS` that are no names with words.
     """
     if not path.is_file():
         raise InputError(f"{path}: is no file")
@@ -91,6 +93,12 @@ def load(path: Path) -> OwnTheory:
             raise InputError(f"{path}: {page.key} is a {type(page).__name__}, not a Theorem itself")
         if page.key in known:
             raise InputError(f"{path}: {page.key} is the key of a page of this package; choose another")
+        twice = [name for name, count in Counter(name for _, name in kinds_of(page)).items() if count > 1]
+        if twice:  # they would be printed alike
+            raise InputError(
+                f"{path}: {page.key}: {twice[0]} is the name of two things, a number and a vector, say, "
+                "or an index: choose two names"
+            )
         if pages.setdefault(page.key, page) is not page:
             raise InputError(f"{path}: two pages are called {page.key}")
     if not pages:

@@ -12,7 +12,20 @@ from theory import notation as nt
 from theory.latex import PACKAGE, Notation, latex
 from theory.legend import _KINDS, legend, notation_of, own_notation
 from theory.plain import from_latex, plain, prose
-from theory.proof.terms import below, finite, forall, free, index, inner, norm, symbol, total, vector
+from theory.proof.terms import (
+    below,
+    exp,
+    finite,
+    forall,
+    free,
+    index,
+    inner,
+    norm,
+    real,
+    symbol,
+    total,
+    vector,
+)
 from theory.steps import steps
 
 PAGES = theory.theorems()
@@ -123,6 +136,13 @@ def test_an_authors_sum_is_no_path_length() -> None:
     assert plain(steps_before) == "E_t"
     assert plain(steps_before, own_notation(["e"])) == "∑_(s < t) e_s"
     assert plain(1 / norm(vector("M")), own_notation(["M"])) == "1/‖M‖"
+
+
+def test_a_name_is_told_from_an_index_and_from_the_base_of_exponentials() -> None:
+    t = index("t")
+    claim = symbol("a_t") + exp(real(2)) <= symbol("a", t) + symbol("e") ** 2
+    assert plain(claim, own_notation(["a_t", "a", "e", "t"])) == '"a_t"+exp(2) ≤ a_t+e²'
+    assert plain(exp(real(2)) <= symbol("a_t"), own_notation(["a_t"])) == "e² ≤ a_t"
 
 
 def test_no_two_names_of_an_author_look_alike() -> None:

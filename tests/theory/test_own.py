@@ -322,3 +322,15 @@ def test_the_bound_is_computed_and_is_that_of_the_claim():
     other = dataclasses.replace(page, key="other", rate=theory.theorems()["path-upper"].rate)
     with pytest.raises(InputError, match="not the page's claim"):
         theory.check(seen, other)
+
+
+def test_a_name_of_two_things_is_refused(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from theory.page import Theorem\n"
+        "from theory.proof.terms import norm, symbol, vector\n"
+        "page = Theorem(key='mine', title='t', kind='claim', reference='r', statement='{claim}',\n"
+        "               hypotheses={}, claim=norm(vector('x')) <= symbol('x'), prove=None)\n"
+    )
+    with pytest.raises(InputError, match="mine: x is the name of two things"):
+        load(file)
