@@ -7,6 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from paper_figs.report import markup
+from paper_figs.wording import printable
 from theory.tightness_table import tabulate
 
 if TYPE_CHECKING:
@@ -56,7 +57,9 @@ def _run(name: str, rows: Sequence[Row], shown: Container[str]) -> str:
         "Weaker conditions than (E) not found to hold, even at the last step",
         (x for row in rows for x in row.unmet),
     )
-    return markup.fold(f"<strong>{escape(name)}</strong>: {summary}", table + missing + weaker + unmet)
+    return markup.fold(
+        f"<strong>{escape(printable(name))}</strong>: {summary}", table + missing + weaker + unmet
+    )
 
 
 def _listed(title: str, lines: Iterable[str]) -> str:

@@ -10,6 +10,7 @@ import theory
 from paper_figs.proofs import axiom_numbers, titles, together
 from paper_figs.report import markup
 from paper_figs.report.plot import plot
+from paper_figs.wording import printable
 from theory.latex import latex
 from theory.legend import notation_of
 from theory.plain import plain
@@ -143,7 +144,8 @@ def _runs(page: theory.Theorem, rows: Sequence[Row]) -> str:
         constants = ", ".join(
             f"{markup.formula(name)} = {value:.6g}" for name, value in first.constants.items()
         )
-        shown = f"<p>{escape(first.run)}{': ' if constants else ''}{constants}</p>{plot(first.verdict)}"
+        run = escape(printable(first.run))
+        shown = f"<p>{run}{': ' if constants else ''}{constants}</p>{plot(first.verdict)}"
     table = markup.table(
         ["run", "verdict", "worst ratio", "at step", "hypotheses, and what was found"],
         [_run(row) for row in rows],
@@ -159,7 +161,7 @@ def _run(row: Row) -> str:
         for name, check in row.verdict.hypotheses.items()
     )
     return (
-        f'<tr><td class="name">{escape(row.run)}</td>{markup.toned(row.outcome, "td")}'
+        f'<tr><td class="name">{escape(printable(row.run))}</td>{markup.toned(row.outcome, "td")}'
         f'<td class="number">{f"{ratio:.4g}" if math.isfinite(ratio) else "–"}</td>'
         f'<td class="number">{"–" if step is None else int(step)}</td><td>{found}</td></tr>'
     )

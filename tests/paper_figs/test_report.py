@@ -1,5 +1,6 @@
 """The report: one well-formed file, nothing outside it, with every theorem, verdict and figure in it."""
 
+import os
 import re
 import shutil
 from html.parser import HTMLParser
@@ -140,6 +141,16 @@ def test_only_what_is_there_is_explained(few_proofs, tmp_path):
     assert "axioms none" not in text
     assert "<p>None.</p>" not in text
     assert set(report.STATUSES) == set(proofs.STYLE)
+
+
+def test_a_run_of_any_name_can_be_written(attnrates, source, tmp_path):
+    one, *others = sorted((source / "runs").iterdir())
+    for other in others:
+        shutil.rmtree(other)
+    one.rename(one.with_name(os.fsdecode(b"latin-\xe9\x1b")))
+    result = attnrates("report", "--from", source, "--out", tmp_path / "report.html")
+    assert (result.code, result.out) == (0, f"{tmp_path / 'report.html'}\n")
+    assert "<strong>runs/latin-??</strong>" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", ["absent", "empty"])
