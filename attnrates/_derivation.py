@@ -120,11 +120,12 @@ def _show(
 ) -> None:
     called = f", {report.known_as}" if report.known_as else ""
     _indented(f"{page.key}{called}: {page.title}", within=0, style="bold")
-    paper = report.kind == "claim"
-    how = "claimed by the paper, not proved here" if paper else f"{report.kind}, {report.status}"
+    claimed = report.kind == "claim"
+    whose = " by the paper" if notation.package else ""
+    how = f"claimed{whose}, not proved here" if claimed else f"{report.kind}, {report.status}"
     _indented(f"{how}. Source: {page.reference}", within=0)
     _part("statement", _statement(page, notation))
-    if paper:
+    if claimed and notation.package:
         _in_its_place(report)
         return
     assumed = {name: text for name, text in report.hypotheses.items() if name not in report.given}
@@ -132,6 +133,8 @@ def _show(
     if report.given:
         _part("given: facts that it takes over and the kernel did not derive", _lines(report.given.items()))
     _part("symbols", together(report.symbols))
+    if claimed:
+        return
     if report.error:
         _indented(f"fails: {report.error}", within=0, style="bold red")
         return

@@ -139,6 +139,22 @@ def test_on_a_terminal_lines_fit_and_say_the_same(attnrates, monkeypatch, key, w
     assert not any(line.endswith(" ") for line in shown.splitlines())
 
 
+def test_a_claim_of_ones_own_is_not_called_the_papers(attnrates, tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from theory.page import Theorem\n"
+        "from theory.proof.terms import symbol\n"
+        "x, y = symbol('x'), symbol('y')\n"
+        "page = Theorem(key='mine', title='t', kind='claim', reference='r', statement='{claim}',\n"
+        "               hypotheses={'small': x <= y}, claim=x <= 2 * y, prove=None)\n"
+    )
+    result = attnrates("verify", "mine", "--theory", str(file))
+    assert (result.code, result.err) == (0, "")
+    assert "claimed, not proved here. Source: r" in result.out
+    assert "small: x ≤ y" in result.out
+    assert "paper" not in result.out
+
+
 def test_a_page_of_ones_own_that_fails_exits_1(attnrates, tmp_path):
     own = tmp_path / "own.py"
     own.write_text(
