@@ -39,7 +39,7 @@ mutate: $(STAMP)  ## corrupt every constant of every theorem; each corruption mu
 	$(BIN)/python -m tests.theory.mutate
 
 soak: $(STAMP)  ## the slow tests
-	$(ONE) $(BIN)/python -m pytest -m soak
+	$(ONE) $(BIN)/python -m pytest -m soak -n auto
 
 LANGUAGE := $(VENV)/.language
 $(LANGUAGE): requirements-language.lock $(STAMP)
