@@ -24,7 +24,7 @@ STYLE = {
     "failed": "bold red",
 }
 COUNTS = {
-    "steps": "applications of kernel rules that the claim rests on, those of its lemmas included, each once",
+    "steps": "different claims that the proof goes through by kernel rules, those of its lemmas included",
     "own": "lines of the page's own proof: rules applied, hypotheses, and one line for a claim drawn on",
     "time": "seconds for the proof, lemmas that were not proved before included",
     "tight": "the falsifier's best ratio of observed to bound, 1 where the bound is attained; none where it "

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from theory import catalog
 from theory.page import Theorem
-from theory.proof.kernel import Proved
+from theory.proof.kernel import Proved, ancestry
 from theory.proof.terms import Formula
 
 
@@ -44,33 +44,57 @@ def steps(page: Theorem) -> list[Step]:
         for k, p in catalog.theorems().items()
         if k != page.key and p.prove is not None
     }
-    others.pop((claim.conclusion, frozenset(claim.hypotheses)), None)
+    others.pop(_says(claim), None)
     names = {formula: name for name, formula in page.hypotheses.items()}
-    numbers: dict[int, int] = {}
+    numbers: dict[tuple[Formula, frozenset[Formula]], int] = {}
     found: list[Step] = []
     todo: list[tuple[Proved, bool]] = [(claim, False)]
     while todo:
         node, entered = todo.pop()
-        if id(node) in numbers:
+        said = _says(node)
+        if said in numbers:
             continue
-        key = others.get((node.conclusion, frozenset(node.hypotheses))) if node.rule != "assume" else None
+        key = others.get(said) if node.rule != "assume" else None
         premises = () if key else _ordered(node)
         if premises and not entered:
             todo.append((node, True))
             todo.extend((premise, False) for premise in reversed(premises))
             continue
-        numbers[id(node)] = len(found) + 1
+        numbers[said] = len(found) + 1
         found.append(
             Step(
                 number=len(found) + 1,
                 rule="page" if key else node.rule,
-                premises=tuple(numbers[id(premise)] for premise in premises),
+                premises=tuple(numbers[_says(premise)] for premise in premises),
                 conclusion=node.conclusion,
                 page=key,
                 hypothesis=names.get(node.conclusion) if node.rule == "assume" and not key else None,
             )
         )
-    return found
+    return _needed(found)
+
+
+def count(claim: Proved) -> int:
+    """How many different claims a proof goes through, those of its lemmas included, itself too."""
+    return len({_says(node) for node in ancestry(claim)})
+
+
+def _says(claim: Proved) -> tuple[Formula, frozenset[Formula]]:
+    return claim.conclusion, frozenset(claim.hypotheses)
+
+
+def _needed(found: list[Step]) -> list[Step]:
+    """The steps that the last one rests on, numbered anew: of what is proved twice one way is enough."""
+    used = {found[-1].number}
+    for step in reversed(found):
+        if step.number in used:
+            used.update(step.premises)
+    numbers = {old: new for new, old in enumerate(sorted(used), start=1)}
+    return [
+        replace(step, number=numbers[step.number], premises=tuple(numbers[p] for p in step.premises))
+        for step in found
+        if step.number in used
+    ]
 
 
 def _ordered(node: Proved) -> tuple[Proved, ...]:

@@ -19,6 +19,7 @@ from theory.legend import legend, notation_of
 from theory.page import Status, Theorem, forget_proofs
 from theory.plain import from_latex, plain, prose
 from theory.proof import kernel, tactics
+from theory.steps import count
 from theory.steps import steps as list_steps
 
 TRUSTED = {
@@ -53,10 +54,9 @@ class TheoremReport:
         hypotheses: name -> what it says: all that the claim is proved from.
         given: those of them that are not assumptions but facts which the kernel did not derive.
         axioms: name -> statement of the kernel's axioms that the claim rests on, through lemmas too.
-        steps: the applications of kernel rules that the claim rests on, those of its lemmas included, each
-            counted once.
-        own_steps: the lines of the page's own proof: applications of kernel rules, hypotheses, and one line
-            for each claim of another page that it draws on.
+        steps: the different claims that the proof goes through by kernel rules, its lemmas' included.
+        own_steps: the lines of the page's own proof, each another claim: by a kernel rule, a hypothesis, or
+            the claim of another page that it draws on.
         uses: the pages that it draws on directly.
         rules: rule -> how often it is applied in the page's own proof.
         instead: for a claim of the paper, the pages that prove a form of it with explicit constants.
@@ -183,7 +183,7 @@ def report_on(page: Theorem, words: Mapping[str, str] | None = None) -> TheoremR
         except Exception as problem:  # the outcome is "failed", whatever the reason
             error = f"{type(problem).__name__}: {problem}"
         else:
-            steps = sum(1 for _ in kernel.ancestry(claim))
+            steps = count(claim)
             axioms = {name: kernel.AXIOMS[name] for name in sorted(claim.axioms)}
             own = list_steps(page)
             own_steps = len(own)

@@ -141,7 +141,7 @@ def test_a_killed_run_resumes_bitwise(tmp_path: Path, space: str) -> None:
         np.testing.assert_array_equal(one.history, other.history)
         np.testing.assert_array_equal(one.weights, other.weights)
         np.testing.assert_array_equal(one.decoder, other.decoder)
-    with pytest.raises(InputError, match="decoder rules"):
+    with pytest.raises(InputError, match="decoder rule"):
         train_joint_batch(problem, rules, NormalizedGD(0.06), **options, **kept)
 
 
